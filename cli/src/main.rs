@@ -1,0 +1,3 @@
+//! The `seamline` command.
+
+fn main() {}

@@ -1,0 +1,205 @@
+//! What a kernel is specialised for, and how it is bound.
+
+use crate::{DType, Graph, ParamId};
+
+/// Largest hidden size: 8 CTAs of 1024 threads, 8 channels each.
+pub const MAX_HIDDEN: u32 = 65_536;
+/// Largest top_k.
+pub const MAX_TOP_K: u32 = 64;
+/// Largest number of ranks in a group.
+pub const MAX_RANKS: u32 = 8;
+/// Most parameters and outputs of one pattern together.
+pub const MAX_ARGS: usize = 32;
+
+/// Which optional parameters a variant has. Parameters that are not optional are always present.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Presence(u32);
+
+impl Presence {
+    /// Every parameter present.
+    pub const ALL: Presence = Presence(u32::MAX);
+
+    /// The same set without `param`.
+    pub const fn without(self, param: ParamId) -> Presence {
+        Presence(self.0 & !(1 << param.0))
+    }
+
+    /// Whether `param` is present.
+    pub const fn has(self, param: ParamId) -> bool {
+        self.0 >> param.0 & 1 == 1
+    }
+
+    /// The set without the parameters at which `absent` answers true.
+    pub fn from_absent(absent: impl IntoIterator<Item = ParamId>) -> Presence {
+        absent.into_iter().fold(Presence::ALL, Presence::without)
+    }
+
+    /// Every variant of `graph`: the product over its optional parameters, all present first.
+    pub fn variants(graph: &Graph) -> Vec<Presence> {
+        let mut all = vec![Presence::ALL];
+        for (i, _) in graph.params.iter().enumerate().filter(|(_, p)| p.optional) {
+            let without = all.iter().map(|v| v.without(ParamId(i as u32))).collect::<Vec<_>>();
+            all.extend(without);
+        }
+        all
+    }
+}
+
+impl std::fmt::Debug for Presence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Presence({:#x})", self.0)
+    }
+}
+
+/// Everything a kernel is specialised for, but the architecture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Dims {
+    /// Channels of a token.
+    pub hidden: u32,
+    /// Experts per token; 0 when the pattern has no row map.
+    pub top_k: u32,
+    /// Ranks that exchange; 1 when the pattern has no collective.
+    pub ranks: u32,
+    /// The pattern's dtype.
+    pub dtype: DType,
+    /// What travels between ranks.
+    pub wire: DType,
+    /// Which optional parameters exist.
+    pub present: Presence,
+}
+
+/// Dims as the caller of `prepare` gives them; what is `None` must be fixed by the attribute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// Channels of a token.
+    pub hidden: Option<u32>,
+    /// Experts per token.
+    pub top_k: Option<u32>,
+    /// The pattern's dtype.
+    pub dtype: Option<DType>,
+    /// The size of the group.
+    pub ranks: u32,
+}
+
+/// Why dims could not be bound.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// Neither the attribute nor the caller says it.
+    #[error("`{dim}` of `{pattern}` is not bound: fix it in the attribute (`{dim} = …`) or give it to `Prepare` (`.{dim}(…)`)")]
+    Unbound {
+        /// The pattern.
+        pattern: String,
+        /// `hidden`, `top_k` or `dtype`.
+        dim: &'static str,
+    },
+    /// The attribute says one thing, the caller another.
+    #[error("`{dim}` of `{pattern}` is fixed to {fixed} by its attribute, and `prepare` got {got}: leave it out of one of the two")]
+    Contradiction {
+        /// The pattern.
+        pattern: String,
+        /// Which dim.
+        dim: &'static str,
+        /// The attribute's.
+        fixed: String,
+        /// The caller's.
+        got: String,
+    },
+    /// Out of what a kernel can be made for.
+    #[error("`{dim}` of `{pattern}` is {got}, and must be in {min}..={max}")]
+    OutOfRange {
+        /// The pattern.
+        pattern: String,
+        /// Which dim.
+        dim: &'static str,
+        /// What came.
+        got: u64,
+        /// The least.
+        min: u64,
+        /// The most.
+        max: u64,
+    },
+    /// Not a dtype of activations or of the wire.
+    #[error("`{dim}` of `{pattern}` is {got}, and must be one of {expected}")]
+    DType {
+        /// The pattern.
+        pattern: String,
+        /// `dtype` or `wire`.
+        dim: &'static str,
+        /// What came.
+        got: DType,
+        /// What is supported.
+        expected: &'static str,
+    },
+    /// With this variant nothing would be left of an output or operand.
+    #[error("`{value}` of `{pattern}` has no value when every optional input of it is absent: prepare a variant in which one is present")]
+    AbsentValue {
+        /// The pattern.
+        pattern: String,
+        /// The output or operand.
+        value: String,
+    },
+}
+
+impl Dims {
+    /// Combines what the attribute of `graph` fixes with `request`.
+    pub fn bind(graph: &Graph, request: &Request, present: Presence) -> Result<Dims, BindError> {
+        let pattern = || graph.name.to_string();
+        let one = |dim, fixed: Option<u32>, got: Option<u32>| match (fixed, got) {
+            (Some(f), Some(g)) if f != g => Err(BindError::Contradiction {
+                pattern: pattern(),
+                dim,
+                fixed: f.to_string(),
+                got: g.to_string(),
+            }),
+            (f, g) => f.or(g).ok_or_else(|| BindError::Unbound { pattern: pattern(), dim }),
+        };
+        let range = |dim, got: u32, max: u32| match got {
+            _ if (1..=max).contains(&got) => Ok(got),
+            _ => Err(BindError::OutOfRange {
+                pattern: pattern(),
+                dim,
+                got: got.into(),
+                min: 1,
+                max: max.into(),
+            }),
+        };
+        let fixed = &graph.fixed;
+        let hidden = range("hidden", one("hidden", fixed.hidden, request.hidden)?, MAX_HIDDEN)?;
+        let top_k = match graph.has_top_k() {
+            true => range("top_k", one("top_k", fixed.top_k, request.top_k)?, MAX_TOP_K)?,
+            false => 0,
+        };
+        let dtype = match (fixed.dtype, request.dtype) {
+            (Some(f), Some(g)) if f != g => {
+                return Err(BindError::Contradiction {
+                    pattern: pattern(),
+                    dim: "dtype",
+                    fixed: f.to_string(),
+                    got: g.to_string(),
+                });
+            }
+            (f, g) => f.or(g).ok_or_else(|| BindError::Unbound { pattern: pattern(), dim: "dtype" })?,
+        };
+        let wire = fixed.wire.unwrap_or(dtype);
+        for (dim, got) in [("dtype", dtype), ("wire", wire)] {
+            if !DType::FLOATS.contains(&got) {
+                return Err(BindError::DType {
+                    pattern: pattern(),
+                    dim,
+                    got,
+                    expected: "bf16, f16, f32",
+                });
+            }
+        }
+        let ranks = range("ranks", one("ranks", fixed.ranks, Some(request.ranks))?, MAX_RANKS)?;
+        Ok(Dims {
+            hidden,
+            top_k,
+            ranks: if graph.has_collective() { ranks } else { 1 },
+            dtype,
+            wire,
+            present,
+        })
+    }
+}

@@ -1,0 +1,19 @@
+//! The compiler half of [seamline](https://docs.rs/seamline): from a Rust function to CUDA C++.
+//!
+//! ```text
+//! fn ── parse ──> Graph ── check ──> bind dims ──> Program ── phases ── schedule ──> CUDA C++
+//!                                                     └──> reference (Rust, bit-exact)
+//! ```
+//!
+//! Nothing here knows a CUDA driver or does I/O. Features: `parse` (Rust source to [`Graph`]), `emit`
+//! (CUDA C++), `reference` (results, bit for bit).
+
+mod dims;
+mod dtype;
+mod graph;
+pub mod program;
+
+pub use dims::{BindError, Dims, MAX_ARGS, MAX_HIDDEN, MAX_RANKS, MAX_TOP_K, Presence, Request};
+pub use dtype::DType;
+pub use graph::{Elem, Fixed, Graph, Node, Op, Output, OutputId, Param, ParamId, Role, ValueId};
+pub use program::Program;

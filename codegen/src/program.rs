@@ -1,0 +1,189 @@
+//! A graph bound to dims: every rounding, store, reduction and exchange is an instruction of its own.
+//!
+//! Executors follow the instructions one by one, so none of them invents a rounding:
+//! [`crate::reference`] interprets them, [`crate::emit`] prints them as CUDA.
+
+mod lower;
+
+use crate::{DType, Dims, Graph, OutputId, Param, ParamId};
+pub use lower::lower;
+
+/// Index of an instruction of a [`Program`]; the value it computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Reg(pub u32);
+
+/// What a value varies over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Space {
+    /// One value for the launch.
+    Uniform,
+    /// `[T]`.
+    Token,
+    /// `[H]`.
+    Channel,
+    /// `[T, H]`.
+    TokenChannel,
+}
+
+impl Space {
+    /// The space of an elementwise operation on values of `self` and `other`.
+    pub const fn join(self, other: Space) -> Space {
+        use Space::*;
+        match (self, other) {
+            (Uniform, s) | (s, Uniform) => s,
+            (Token, Token) => Token,
+            (Channel, Channel) => Channel,
+            _ => TokenChannel,
+        }
+    }
+
+    /// Whether it has a value per channel.
+    pub const fn has_channels(self) -> bool {
+        matches!(self, Space::Channel | Space::TokenChannel)
+    }
+}
+
+/// One instruction. Everything is f32 arithmetic, rounded once, subnormals kept (contract rule 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Inst {
+    /// The parameter's value, converted to f32. Never a `Permuted`, `RowMap` or `ExpertWeights`.
+    Load(ParamId),
+    /// An f32, by its bits.
+    Const(u32),
+    /// From +0.0, for k in order: skip if the row index is not in 0..P, else `acc = fma(row, weight, acc)`.
+    /// Without weights the weight is 1.
+    Finalize {
+        /// `[P, H]`.
+        rows: ParamId,
+        /// `[T, K]`.
+        map: ParamId,
+        /// `[T, K]`.
+        weights: Option<ParamId>,
+    },
+    /// `-x`: the sign bit flipped.
+    Neg(Reg),
+    /// `a + b`.
+    Add(Reg, Reg),
+    /// `a - b`.
+    Sub(Reg, Reg),
+    /// `a * b`.
+    Mul(Reg, Reg),
+    /// `a / b`, IEEE.
+    Div(Reg, Reg),
+    /// `sqrt(x)`, IEEE.
+    Sqrt(Reg),
+    /// To `dtype`, to nearest even, NaN canonical, and back to f32 (contract rules 2, 6, 7).
+    Round(Reg, DType),
+    /// Rank 0's value plus the others' in rank order. The operand is already rounded to the wire.
+    AllReduce(Reg),
+    /// The sum over channels by the fixed tree (contract rule 4); with `squares`, of x² by fma.
+    RowSum {
+        /// What is summed.
+        x: Reg,
+        /// Whether its squares are.
+        squares: bool,
+    },
+    /// Writes a rounded value to an output. Computes nothing.
+    Store(Reg, OutputId),
+}
+
+impl Inst {
+    /// The values it reads, in order.
+    pub fn operands(self) -> impl Iterator<Item = Reg> {
+        let pair = match self {
+            Inst::Load(_) | Inst::Const(_) | Inst::Finalize { .. } => [None, None],
+            Inst::Neg(x)
+            | Inst::Sqrt(x)
+            | Inst::Round(x, _)
+            | Inst::AllReduce(x)
+            | Inst::RowSum { x, .. }
+            | Inst::Store(x, _) => [Some(x), None],
+            Inst::Add(a, b) | Inst::Sub(a, b) | Inst::Mul(a, b) | Inst::Div(a, b) => [Some(a), Some(b)],
+        };
+        pair.into_iter().flatten()
+    }
+}
+
+/// An instruction with what is known of its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The instruction.
+    pub inst: Inst,
+    /// What its value varies over.
+    pub space: Space,
+    /// Whether it depends on what the ranks exchanged.
+    pub after_exchange: bool,
+    /// The user's name for it, if it has one.
+    pub name: Option<String>,
+}
+
+/// An output, bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoundOutput {
+    /// The user's name.
+    pub name: String,
+    /// The dtype it is stored in.
+    pub dtype: DType,
+    /// The parameter whose memory it takes.
+    pub in_place: Option<ParamId>,
+}
+
+/// A graph bound to dims.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The pattern's name.
+    pub name: String,
+    /// What it is specialised for.
+    pub dims: Dims,
+    /// All parameters of the graph, absent ones too; [`Dims::present`] tells them apart.
+    pub params: Vec<Param>,
+    /// Its outputs, in order.
+    pub outputs: Vec<BoundOutput>,
+    /// Its instructions, in order; operands come first.
+    pub lines: Vec<Line>,
+}
+
+impl Program {
+    /// The line that computes `reg`.
+    pub fn line(&self, reg: Reg) -> &Line {
+        &self.lines[reg.0 as usize]
+    }
+
+    /// Every line with its register.
+    pub fn regs(&self) -> impl Iterator<Item = (Reg, &Line)> {
+        self.lines.iter().enumerate().map(|(i, l)| (Reg(i as u32), l))
+    }
+
+    /// The parameters that exist in this variant, in order.
+    pub fn present(&self) -> impl Iterator<Item = (ParamId, &Param)> {
+        let present = self.dims.present;
+        self.params
+            .iter()
+            .enumerate()
+            .map(|(i, p)| (ParamId(i as u32), p))
+            .filter(move |(id, p)| !p.optional || present.has(*id))
+    }
+
+    /// The parameter that `id` names.
+    pub fn param(&self, id: ParamId) -> &Param {
+        &self.params[id.0 as usize]
+    }
+
+    /// The dtype of the elements of `id`.
+    pub fn param_dtype(&self, id: ParamId) -> DType {
+        self.param(id).role.dtype(self.dims.dtype)
+    }
+
+    /// Whether ranks exchange anything at run time.
+    pub fn exchanges(&self) -> bool {
+        self.lines.iter().any(|l| matches!(l.inst, Inst::AllReduce(_)))
+    }
+}
+
+impl Graph {
+    /// Binds the graph to dims; see [`lower`].
+    pub fn bind(&self, dims: &Dims) -> Result<Program, crate::BindError> {
+        lower(self, dims)
+    }
+}

@@ -1,0 +1,1 @@
+//! The `#[fused_pattern]` attribute of [seamline](https://docs.rs/seamline).
