@@ -11,7 +11,10 @@
 mod dims;
 mod dtype;
 mod graph;
+pub mod numerics;
 pub mod program;
+#[cfg(feature = "reference")]
+pub mod reference;
 
 pub use dims::{BindError, Dims, MAX_ARGS, MAX_HIDDEN, MAX_RANKS, MAX_TOP_K, Presence, Request};
 pub use dtype::DType;

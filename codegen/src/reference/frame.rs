@@ -1,0 +1,212 @@
+//! One rank's values, and how each instruction computes them.
+
+use super::execute::RankResult;
+use super::inputs::{BoundParam, BoundRank};
+use super::real::Real;
+use crate::program::{Inst, Program, Reg, Space};
+use crate::{DType, ParamId};
+
+/// Which lines a walk computes: those that no token changes, or those of one token.
+#[derive(Clone, Copy)]
+pub(super) enum Pass {
+    Launch,
+    Token(usize),
+}
+
+/// A rank in the middle of a walk.
+#[derive(Clone)]
+pub(super) struct Frame<'a, R: Real> {
+    program: &'a Program,
+    params: &'a [BoundParam<'a>],
+    /// Per line: H elements where the value has channels, one elsewhere, none for a store.
+    pub(super) values: Vec<Vec<R>>,
+    /// A row as it was read.
+    row: Vec<R>,
+    outputs: Vec<Vec<R::Stored>>,
+    stray_rows: u64,
+}
+
+impl<'a, R: Real> Frame<'a, R> {
+    pub(super) fn new(rank: &'a BoundRank<'a>) -> Self {
+        let hidden = rank.program.dims.hidden as usize;
+        let values = rank.program.lines.iter().map(|line| match line.inst {
+            Inst::Store(..) => Vec::new(),
+            _ if line.space.has_channels() => vec![R::default(); hidden],
+            _ => vec![R::default()],
+        });
+        Frame {
+            program: rank.program,
+            params: &rank.params,
+            values: values.collect(),
+            row: vec![R::default(); hidden],
+            outputs: vec![Vec::new(); rank.program.outputs.len()],
+            stray_rows: 0,
+        }
+    }
+
+    pub(super) fn finish(self) -> RankResult<R> {
+        RankResult { outputs: self.outputs, stray_rows: self.stray_rows }
+    }
+
+    pub(super) fn lines(&self) -> usize {
+        self.program.lines.len()
+    }
+
+    pub(super) fn inst(&self, line: usize) -> Inst {
+        self.program.lines[line].inst
+    }
+
+    /// Computes the lines of `pass` from `line` on; answers the first that exchanges, or the end.
+    pub(super) fn run(&mut self, line: usize, pass: Pass) -> usize {
+        for i in line..self.lines() {
+            let line = &self.program.lines[i];
+            let fixed = matches!(line.space, Space::Uniform | Space::Channel);
+            let token = match (pass, line.inst) {
+                (Pass::Token(token), Inst::Store(..)) => token,
+                (Pass::Launch, Inst::Store(..)) => continue,
+                (Pass::Token(token), _) if !fixed => token,
+                (Pass::Launch, _) if fixed => 0,
+                _ => continue,
+            };
+            if let Inst::AllReduce(_) = line.inst {
+                return i;
+            }
+            self.step(i, token);
+        }
+        self.lines()
+    }
+
+    /// Computes line `i` for `token`.
+    fn step(&mut self, i: usize, token: usize) {
+        let (before, rest) = self.values.split_at_mut(i);
+        let out = rest[0].as_mut_slice();
+        let value = |reg: Reg| before[reg.0 as usize].as_slice();
+        match self.program.lines[i].inst {
+            Inst::Load(p) => self.params[p.0 as usize].load(token, out),
+            Inst::Const(bits) => out.fill(f32::from_bits(bits).into()),
+            Inst::Finalize { rows, map, weights } => {
+                self.stray_rows += self.finalize(rows, map, weights, token, i);
+            }
+            Inst::Neg(x) => unary(out, value(x), |x| -x),
+            Inst::Sqrt(x) => unary(out, value(x), R::sqrt),
+            Inst::Add(a, b) => binary(out, value(a), value(b), |a, b| a + b),
+            Inst::Sub(a, b) => binary(out, value(a), value(b), |a, b| a - b),
+            Inst::Mul(a, b) => binary(out, value(a), value(b), |a, b| a * b),
+            Inst::Div(a, b) => binary(out, value(a), value(b), |a, b| a / b),
+            Inst::Round(x, dtype) => {
+                out.copy_from_slice(value(x));
+                R::round(dtype, out);
+            }
+            Inst::RowSum { x, squares } => {
+                out[0] = R::row_sum(spread(value(x), &mut self.row), squares);
+            }
+            Inst::Store(x, o) => {
+                let o = o.0 as usize;
+                let row = spread(value(x), &mut self.row);
+                R::store(self.program.outputs[o].dtype, row, &mut self.outputs[o]);
+            }
+            // The ranks meet there, so `run` stops before it.
+            Inst::AllReduce(_) => {}
+        }
+    }
+
+    /// Computes line `i`, a `Finalize`; answers how many row indices were neither a row nor -1.
+    fn finalize(
+        &mut self,
+        rows: ParamId,
+        map: ParamId,
+        weights: Option<ParamId>,
+        token: usize,
+        i: usize,
+    ) -> u64 {
+        let (top_k, hidden) = (self.program.dims.top_k as usize, self.row.len());
+        let param = |id: ParamId| &self.params[id.0 as usize];
+        let (rows, map, weights) = (param(rows), param(map), weights.map(param));
+        let count = rows.len() / hidden;
+        let mut stray = 0;
+        let acc = &mut self.values[i];
+        acc.fill(R::default());
+        for at in token * top_k..(token + 1) * top_k {
+            let index = map.index(at);
+            match usize::try_from(index) {
+                Ok(index) if index < count => {
+                    let weight = weights.map_or(R::from(1.0), |weights| weights.element(at));
+                    rows.read(index * hidden, &mut self.row);
+                    R::accumulate(acc, &self.row, weight);
+                }
+                _ => stray += u64::from(index != -1),
+            }
+        }
+        stray
+    }
+}
+
+impl BoundParam<'_> {
+    /// Its value for `token`, in the shape of `out`.
+    fn load<R: Real>(&self, token: usize, out: &mut [R]) {
+        match *self {
+            BoundParam::Scalar(x) => out.fill(x.into()),
+            BoundParam::Elements { per_token, .. } => self.read(token * per_token, out),
+        }
+    }
+
+    /// The elements from `start` on.
+    fn read<R: Real>(&self, start: usize, out: &mut [R]) {
+        if let BoundParam::Elements { dtype, bytes, .. } = *self {
+            R::load(dtype, &bytes[start * dtype.size()..][..out.len() * dtype.size()], out);
+        }
+    }
+
+    fn element<R: Real>(&self, at: usize) -> R {
+        let mut element = [R::default()];
+        self.read(at, &mut element);
+        element[0]
+    }
+
+    /// An element of a row map.
+    fn index(&self, at: usize) -> i32 {
+        match self {
+            BoundParam::Elements { dtype: DType::I32, bytes, .. } => {
+                i32::from_ne_bytes(bytes.as_chunks().0[at])
+            }
+            _ => -1,
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            BoundParam::Elements { dtype, bytes, .. } => bytes.len() / dtype.size(),
+            BoundParam::Scalar(_) => 1,
+        }
+    }
+}
+
+/// A value as a whole row: itself, or its one element repeated.
+fn spread<'a, R: Copy>(value: &'a [R], row: &'a mut [R]) -> &'a [R] {
+    match value {
+        &[x] => {
+            row.fill(x);
+            row
+        }
+        _ => value,
+    }
+}
+
+fn unary<R: Copy>(out: &mut [R], x: &[R], f: impl Fn(R) -> R) {
+    for (out, &x) in out.iter_mut().zip(x) {
+        *out = f(x);
+    }
+}
+
+/// Elementwise, with the operand that has no channels repeated over them.
+fn binary<R: Copy>(out: &mut [R], a: &[R], b: &[R], f: impl Fn(R, R) -> R) {
+    match (a, b) {
+        (&[a], _) => unary(out, b, |b| f(a, b)),
+        (_, &[b]) => unary(out, a, |a| f(a, b)),
+        _ => {
+            for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+                *out = f(a, b);
+            }
+        }
+    }
+}
