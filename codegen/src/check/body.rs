@@ -1,0 +1,262 @@
+//! Values, and what is returned of them.
+
+use super::{At, Fact, MAX_COLLECTIVES, OPERATIONS, OperandKind, Operation, Problem, ProblemKind as Kind};
+use crate::program::Space;
+use crate::{Graph, Op, OutputId, ParamId, Role, ValueId};
+
+/// Checks every operation by itself and in what it depends on. A wrong operand is reported where it is
+/// used, and the value is taken for what it was meant to be, so that one mistake gives one message.
+pub(crate) fn values(graph: &Graph, problems: &mut Vec<Problem>) -> Vec<Fact> {
+    let mut facts = Vec::<Fact>::with_capacity(graph.nodes.len());
+    let mut collectives = 0;
+    for (id, node) in graph.values() {
+        let mut pass = Pass { graph, id, facts: &facts, problems };
+        let mut fact = Fact { space: pass.space(node.op), optional: false, after: None };
+        if let Op::Param(p) = node.op {
+            fact.optional = graph.param(p).optional;
+        }
+        fact.after = node.op.operands().find_map(|x| facts[x.0 as usize].after);
+        if let Some(name) = collective(node.op) {
+            collectives += 1;
+            let kind = match fact.after {
+                Some(first) => Some(Kind::DependentCollectives {
+                    first: collective(graph.op(first)).unwrap_or(name),
+                    second: name,
+                }),
+                None if collectives > MAX_COLLECTIVES => {
+                    Some(Kind::TooManyCollectives { got: collectives, max: MAX_COLLECTIVES })
+                }
+                None => None,
+            };
+            problems.extend(kind.map(|kind| Problem { at: At::Value(id), kind }));
+            fact.after = Some(id);
+        }
+        facts.push(fact);
+    }
+    facts
+}
+
+/// Checks what is returned, and that everything else is for something.
+pub(crate) fn results(graph: &Graph, facts: &[Fact], problems: &mut Vec<Problem>) {
+    for (i, output) in graph.outputs.iter().enumerate() {
+        let fact = facts[output.value.0 as usize];
+        let name = output.name.to_string();
+        let first = graph.outputs[..i].iter().find(|o| o.value == output.value);
+        let kind = if let Some(first) = first {
+            Some(Kind::ReturnedTwice { name, first: first.name.to_string() })
+        } else if fact.optional {
+            Some(Kind::OptionalOutput { name })
+        } else if fact.space != Space::TokenChannel {
+            Some(Kind::OutputShape { name, got: shape(fact.space) })
+        } else {
+            output.in_place.and_then(|p| in_place(graph, p, OutputId(i as u32)))
+        };
+        problems.extend(kind.map(|kind| Problem { at: At::Output(OutputId(i as u32)), kind }));
+    }
+    unused(graph, problems);
+    if !graph.has_collective() {
+        for (dim, fixed) in [("ranks", graph.fixed.ranks.is_some()), ("wire", graph.fixed.wire.is_some())] {
+            if fixed {
+                let kind = Kind::DimWithoutUse { dim, needs: "`all_reduce`" };
+                problems.push(Problem { at: At::Dim(dim), kind });
+            }
+        }
+    }
+}
+
+/// The name of a collective.
+fn collective(op: Op) -> Option<&'static str> {
+    match op {
+        Op::AllReduce(_) => Operation::of(op).map(|o| o.name),
+        _ => None,
+    }
+}
+
+fn in_place(graph: &Graph, param: ParamId, output: OutputId) -> Option<Kind> {
+    let param = graph.param(param);
+    let output = &graph.outputs[output.0 as usize];
+    let name = param.name.to_string();
+    match param.role {
+        Role::Tokens(_) if param.optional => {
+            Some(Kind::InPlaceType { name, ty: "an `Option<Tokens>`".to_owned() })
+        }
+        Role::Tokens(read) if read != output.elem => Some(Kind::InPlaceDType {
+            name,
+            read: tokens(read),
+            written: tokens(output.elem),
+        }),
+        Role::Tokens(_) => None,
+        role => Some(Kind::InPlaceType { name, ty: format!("a `{}`", role.type_name()) }),
+    }
+}
+
+fn tokens(elem: crate::Elem) -> String {
+    match elem {
+        crate::Elem::Pattern => "Tokens".to_owned(),
+        crate::Elem::Fixed(dtype) => format!("Tokens<{dtype}>"),
+    }
+}
+
+/// Reports only what nothing at all reads: what feeds an unused value is not a mistake of its own.
+fn unused(graph: &Graph, problems: &mut Vec<Problem>) {
+    let mut read = vec![false; graph.nodes.len()];
+    let operands = graph.nodes.iter().flat_map(|n| n.op.operands());
+    for id in operands.chain(graph.outputs.iter().map(|o| o.value)) {
+        read[id.0 as usize] = true;
+    }
+    let mut params = vec![false; graph.params.len()];
+    for (id, node) in graph.values() {
+        let read = read[id.0 as usize];
+        match node.op {
+            Op::Param(p) => params[p.0 as usize] |= read,
+            op => op.params().for_each(|p| params[p.0 as usize] = true),
+        }
+        if !read && !matches!(node.op, Op::Param(_)) {
+            let value = node.name.as_ref().map_or("this value".to_owned(), |name| format!("`{name}`"));
+            problems.push(Problem { at: At::Value(id), kind: Kind::UnusedValue { value } });
+        }
+    }
+    for (i, param) in graph.params.iter().enumerate().filter(|(i, _)| !params[*i]) {
+        let kind = Kind::UnusedParameter { name: param.name.to_string() };
+        problems.push(Problem { at: At::Param(ParamId(i as u32)), kind });
+    }
+}
+
+/// The shape of a value, in the words of the documentation.
+fn shape(space: Space) -> &'static str {
+    match space {
+        Space::Uniform => "one value",
+        Space::Token => "[T]",
+        Space::Channel => "[H]",
+        Space::TokenChannel => "[T, H]",
+    }
+}
+
+/// The check of one node.
+struct Pass<'a> {
+    graph: &'a Graph,
+    id: ValueId,
+    facts: &'a [Fact],
+    problems: &'a mut Vec<Problem>,
+}
+
+impl Pass<'_> {
+    fn fact(&self, id: ValueId) -> Fact {
+        self.facts[id.0 as usize]
+    }
+
+    fn report(&mut self, at: At, kind: Kind) {
+        self.problems.push(Problem { at, kind });
+    }
+
+    /// What the value varies over. Reports operands that do not fit.
+    fn space(&mut self, op: Op) -> Space {
+        if let Some(operation) = Operation::of(op) {
+            self.operands(op, operation);
+        }
+        match op {
+            Op::Param(p) => self.param(p),
+            Op::Literal(_) => Space::Uniform,
+            Op::Neg(x) => {
+                self.present(x, 0, "`-`");
+                self.fact(x).space
+            }
+            Op::Mul(a, b) => {
+                self.present(a, 0, "`*`");
+                self.present(b, 1, "`*`");
+                self.fact(a).space.join(self.fact(b).space)
+            }
+            Op::Add(a, b) | Op::Sub(a, b) => self.sum(a, b),
+            Op::Finalize { .. } | Op::AllReduce(_) | Op::RmsNorm { .. } => Space::TokenChannel,
+        }
+    }
+
+    fn param(&mut self, id: ParamId) -> Space {
+        let param = self.graph.param(id);
+        match param.role {
+            Role::Tokens(_) => Space::TokenChannel,
+            Role::Channels(_) => Space::Channel,
+            Role::PerToken(_) => Space::Token,
+            Role::Scalar => Space::Uniform,
+            Role::Permuted(_) | Role::RowMap | Role::ExpertWeights(_) => {
+                let ty = param.role.type_name();
+                let takes = |o: &&&Operation| o.operands.iter().any(|x| x.kind == OperandKind::Param(ty));
+                let operation = OPERATIONS.iter().find(takes).map_or(String::new(), |o| o.usage());
+                let kind = Kind::NotAValue { name: param.name.to_string(), ty, operation };
+                self.report(At::Value(self.id), kind);
+                Space::TokenChannel
+            }
+        }
+    }
+
+    fn operands(&mut self, op: Op, operation: &Operation) {
+        let (mut params, mut values) = (op.params(), op.operands());
+        for (i, operand) in operation.operands.iter().enumerate() {
+            match operand.kind {
+                OperandKind::Param(expected) => {
+                    let Some(param) = params.next().map(|p| self.graph.param(p)) else { continue };
+                    if param.role.type_name() != expected {
+                        let kind = Kind::OperandType {
+                            usage: operation.usage(),
+                            operand: operand.name,
+                            expected,
+                            name: param.name.to_string(),
+                            got: param.role.type_name(),
+                        };
+                        self.report(At::Operand(self.id, i), kind);
+                    }
+                }
+                OperandKind::Value(allowed) => {
+                    let Some(x) = values.next() else { continue };
+                    let got = self.fact(x).space;
+                    if !self.present(x, i, &format!("`{}`", operation.name)) || allowed.contains(&got) {
+                        continue;
+                    }
+                    let expected = allowed.iter().map(|s| shape(*s)).collect::<Vec<_>>().join(" or ");
+                    let usage = operation.usage();
+                    let kind = Kind::OperandShape { usage, operand: operand.name, expected, got: shape(got) };
+                    self.report(At::Operand(self.id, i), kind);
+                }
+            }
+        }
+    }
+
+    /// Whether operand `i` is always there; reports it if not.
+    fn present(&mut self, x: ValueId, i: usize, user: &str) -> bool {
+        let optional = self.fact(x).optional;
+        if optional {
+            let kind = Kind::OptionalOperand { name: self.name(x), user: user.to_owned() };
+            self.report(At::Operand(self.id, i), kind);
+        }
+        !optional
+    }
+
+    /// An absent operand adds nothing, and must not decide the shape either.
+    fn sum(&mut self, a: ValueId, b: ValueId) -> Space {
+        let (left, right) = (self.fact(a), self.fact(b));
+        let space = left.space.join(right.space);
+        let widens = match (left.optional, right.optional) {
+            (true, true) => {
+                let kind = Kind::BothOptional { left: self.name(a), right: self.name(b) };
+                self.report(At::Value(self.id), kind);
+                None
+            }
+            (true, false) => (space != right.space).then_some((a, 0)),
+            (false, true) => (space != left.space).then_some((b, 1)),
+            (false, false) => None,
+        };
+        if let Some((x, i)) = widens {
+            let kind = Kind::OptionalWidens { name: self.name(x), got: shape(self.fact(x).space) };
+            self.report(At::Operand(self.id, i), kind);
+        }
+        space
+    }
+
+    /// The name of an optional parameter.
+    fn name(&self, id: ValueId) -> String {
+        match self.graph.op(id) {
+            Op::Param(p) => self.graph.param(p).name.to_string(),
+            _ => format!("{:?}", id),
+        }
+    }
+}

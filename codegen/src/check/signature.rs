@@ -1,0 +1,90 @@
+//! Parameters, and what the attribute fixes.
+
+use super::{At, Problem, ProblemKind as Kind};
+use crate::{DType, Elem, Graph, MAX_ARGS, MAX_HIDDEN, MAX_RANKS, MAX_TOP_K, ParamId, Role};
+
+/// The bundle's own field.
+const TOKENS: &str = "tokens";
+
+/// Checks the signature and the attribute.
+pub(crate) fn signature(graph: &Graph, problems: &mut Vec<Problem>) {
+    let mut report = |at, kind| problems.push(Problem { at, kind });
+    dims(graph, &mut report);
+    for (i, param) in graph.params.iter().enumerate() {
+        let at = At::Param(ParamId(i as u32));
+        if let Some(Elem::Fixed(got)) = elem(param.role)
+            && !DType::FLOATS.contains(&got)
+        {
+            report(at, Kind::UnsupportedDType { ty: param.role.type_name(), got });
+        }
+        if let (true, Some(instead)) = (param.optional, never_optional(param.role)) {
+            report(at, Kind::UnsupportedOption { ty: param.role.type_name(), instead });
+        }
+        let name = param.name.to_string();
+        if graph.params[..i].iter().any(|p| p.name == param.name) {
+            report(at, Kind::NameTaken { name, by: "another parameter", hint: "" });
+        } else if param.name == TOKENS {
+            report(at, Kind::NameTaken { name, by: "the number of tokens", hint: "" });
+        }
+    }
+    for (i, output) in graph.outputs.iter().enumerate() {
+        let at = At::Output(crate::OutputId(i as u32));
+        if let Elem::Fixed(got) = output.elem
+            && !DType::FLOATS.contains(&got)
+        {
+            report(at, Kind::UnsupportedDType { ty: "Tokens", got });
+        }
+        let name = output.name.to_string();
+        if output.in_place.is_none() && graph.params.iter().any(|p| p.name == output.name) {
+            let hint = ", or mark the parameter `mut` and assign to it for an update in place";
+            report(at, Kind::NameTaken { name, by: "a parameter", hint });
+        } else if output.name == TOKENS {
+            report(at, Kind::NameTaken { name, by: "the number of tokens", hint: "" });
+        }
+    }
+    let got = graph.params.len() + graph.outputs.iter().filter(|o| o.in_place.is_none()).count();
+    if got > MAX_ARGS {
+        report(At::Pattern, Kind::TooManyArguments { got, max: MAX_ARGS });
+    }
+}
+
+fn dims(graph: &Graph, report: &mut impl FnMut(At, Kind)) {
+    let fixed = &graph.fixed;
+    let sizes =
+        [("hidden", fixed.hidden, MAX_HIDDEN), ("top_k", fixed.top_k, MAX_TOP_K), ("ranks", fixed.ranks, MAX_RANKS)];
+    for (dim, got, max) in sizes {
+        if let Some(got) = got.filter(|got| !(1..=max).contains(got)) {
+            report(At::Dim(dim), Kind::DimOutOfRange { dim, got, max });
+        }
+    }
+    for (dim, got) in [("dtype", fixed.dtype), ("wire", fixed.wire)] {
+        if let Some(got) = got.filter(|got| !DType::FLOATS.contains(got)) {
+            report(At::Dim(dim), Kind::DimDType { dim, got });
+        }
+    }
+    if fixed.top_k.is_some() && !graph.has_top_k() {
+        report(At::Dim("top_k"), Kind::DimWithoutUse { dim: "top_k", needs: "`RowMap`" });
+    }
+}
+
+/// What to write instead of `Option` of `role`, if that is not supported.
+fn never_optional(role: Role) -> Option<&'static str> {
+    match role {
+        Role::Tokens(_) | Role::Channels(_) | Role::PerToken(_) | Role::ExpertWeights(_) => None,
+        Role::Permuted(_) => Some("`finalize` has nothing to sum without rows; take it as `Permuted`"),
+        Role::RowMap => Some("`finalize` finds no rows without a map; take it as `RowMap`"),
+        Role::Scalar => Some("take it as `Scalar` and pass the value that changes nothing, 0.0 or 1.0"),
+    }
+}
+
+/// The dtype argument of a type that can have one.
+fn elem(role: Role) -> Option<Elem> {
+    match role {
+        Role::Tokens(e)
+        | Role::Permuted(e)
+        | Role::ExpertWeights(e)
+        | Role::Channels(e)
+        | Role::PerToken(e) => Some(e),
+        Role::RowMap | Role::Scalar => None,
+    }
+}

@@ -1,0 +1,80 @@
+use super::*;
+use crate::{Elem, Fixed, Node, Op, Output, Param, Role};
+
+fn param(name: &'static str, role: Role) -> Param {
+    Param { name: name.into(), role, optional: false, in_place: None }
+}
+
+/// `fn p(x: Tokens, w: Channels, eps: Scalar) -> Tokens` with this body, returning its last value.
+fn graph(body: &[Op]) -> Graph {
+    let params =
+        vec![param("x", Role::Tokens(Elem::Pattern)), param("w", Role::Channels(Elem::Pattern)), param("eps", Role::Scalar)];
+    let reads = (0..3).map(|i| Op::Param(ParamId(i)));
+    let nodes = reads.chain(body.iter().copied()).map(|op| Node { op, name: None }).collect::<Vec<_>>();
+    let value = ValueId(nodes.len() as u32 - 1);
+    let output = Output { name: "out".into(), value, elem: Elem::Pattern, in_place: None };
+    Graph {
+        name: "p".into(),
+        params: params.into(),
+        nodes: nodes.into(),
+        outputs: vec![output].into(),
+        fixed: Fixed::default(),
+    }
+}
+
+const X: ValueId = ValueId(0);
+const W: ValueId = ValueId(1);
+const EPS: ValueId = ValueId(2);
+const FIRST: ValueId = ValueId(3);
+
+fn names(graph: &Graph) -> Vec<&'static str> {
+    check(graph).err().into_iter().flatten().map(|p| p.kind.name()).collect()
+}
+
+#[test]
+fn norm_of_a_sum_over_ranks_is_fine() {
+    let graph = graph(&[Op::AllReduce(X), Op::RmsNorm { x: FIRST, w: W, eps: EPS }]);
+    let facts = check(&graph).expect("the graph is well typed");
+    assert_eq!(facts[W.0 as usize].space, Space::Channel);
+    assert_eq!(facts[X.0 as usize].after, None);
+    assert_eq!(facts.last().map(|f| (f.space, f.after)), Some((Space::TokenChannel, Some(FIRST))));
+}
+
+#[test]
+fn a_collective_of_a_collective_is_named_as_such() {
+    let graph = graph(&[Op::AllReduce(X), Op::RmsNorm { x: FIRST, w: W, eps: EPS }, Op::AllReduce(ValueId(4))]);
+    let problems = check(&graph).expect_err("two collectives");
+    assert_eq!(problems.len(), 1);
+    assert_eq!(problems[0].at, At::Value(ValueId(5)));
+    assert_eq!(problems[0].kind.name(), "DependentCollectives");
+}
+
+#[test]
+fn one_mistake_gives_one_problem() {
+    // The norm of [H] is wrong; what is made of it is not.
+    let graph = graph(&[Op::RmsNorm { x: W, w: W, eps: EPS }, Op::Add(FIRST, X)]);
+    assert_eq!(names(&graph), ["OperandShape"]);
+}
+
+#[test]
+fn what_feeds_an_unused_value_is_not_reported() {
+    let graph = graph(&[Op::Neg(X), Op::Mul(FIRST, W), Op::Add(X, EPS)]);
+    let problems = check(&graph).expect_err("an unused product");
+    assert_eq!(problems.iter().map(|p| p.at).collect::<Vec<_>>(), [At::Value(ValueId(4))]);
+}
+
+#[test]
+fn an_option_must_not_decide_the_shape() {
+    let mut graph = graph(&[Op::Add(W, X), Op::Mul(FIRST, EPS)]);
+    graph.params.to_mut()[0].optional = true;
+    assert_eq!(names(&graph), ["OptionalWidens"]);
+}
+
+#[test]
+fn every_call_by_name_has_its_operation() {
+    for operation in OPERATIONS {
+        let op = (operation.build)(&[ParamId(0); 3], &[ValueId(0); 3]);
+        assert_eq!(Operation::of(op).map(|o| o.name), Some(operation.name));
+        assert_eq!(op.params().count() + op.operands().count(), operation.operands.len());
+    }
+}
