@@ -17,10 +17,14 @@ pub mod emit;
 mod graph;
 pub mod numerics;
 pub mod phases;
+#[cfg(feature = "parse")]
+pub mod parse;
 pub mod program;
 pub mod schedule;
 #[cfg(feature = "reference")]
 pub mod reference;
+#[cfg(feature = "reference")]
+pub mod workload;
 
 pub use dims::{BindError, Dims, MAX_ARGS, MAX_HIDDEN, MAX_RANKS, MAX_TOP_K, Presence, Request};
 pub use dtype::DType;

@@ -117,7 +117,11 @@ fn unused(graph: &Graph, problems: &mut Vec<Problem>) {
         }
     }
     for (i, param) in graph.params.iter().enumerate().filter(|(i, _)| !params[*i]) {
-        let kind = Kind::UnusedParameter { name: param.name.to_string() };
+        let name = param.name.to_string();
+        let kind = match param.in_place {
+            Some(_) => Kind::InPlaceNeverRead { name },
+            None => Kind::UnusedParameter { name },
+        };
         problems.push(Problem { at: At::Param(ParamId(i as u32)), kind });
     }
 }

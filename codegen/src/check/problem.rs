@@ -73,6 +73,12 @@ super::catalog! {
             /// Its name.
             name: String,
         },
+        /// A `mut` parameter whose memory is only written.
+        #[error("`{name}` is overwritten before it is read: remove the parameter and write `let {name} = …`, which makes it an output")]
+        InPlaceNeverRead {
+            /// Its name.
+            name: String,
+        },
         /// A value that nothing reads and that is not returned.
         #[error("{value} is never used: use it, return it or remove it")]
         UnusedValue {

@@ -1,0 +1,192 @@
+//! Rust source to [`Graph`], with a place in the source for everything that can be wrong.
+//!
+//! The signature and the body are parsed apart, and every error is collected: a body with an error still
+//! has a signature, and so the macro can emit the whole bundle beside the message.
+
+mod body;
+mod constant;
+mod diagnostic;
+mod expr;
+mod file;
+mod nearest;
+mod options;
+mod place;
+mod signature;
+
+pub use constant::constant;
+pub use diagnostic::Diagnostic;
+pub use file::{FileError, Located, parse_file};
+pub use options::Options;
+pub use place::{Place, Reported};
+pub use signature::{ParamSyntax, Signature};
+
+use crate::check::{self, At, Problem};
+use crate::{Elem, Graph, Node, Output, OutputId, Param, ParamId, Role};
+use proc_macro2::{Ident, TokenStream};
+use syn::parse::{Parse, ParseStream};
+
+/// A fn under `#[fused_pattern]`.
+#[derive(Debug)]
+pub struct Parsed {
+    /// What the attribute says.
+    pub options: Options,
+    /// Doc comments, `cfg`s and lint levels of the fn.
+    pub attrs: Vec<syn::Attribute>,
+    /// Its visibility.
+    pub vis: syn::Visibility,
+    /// Its signature as written.
+    pub syntax: syn::Signature,
+    /// Its body as written, without the braces.
+    pub body: TokenStream,
+    /// Its body's statements, if they are Rust.
+    pub statements: Vec<syn::Stmt>,
+    /// Its parameters and return types; as much as could be understood.
+    pub signature: Signature,
+    /// What it returns, by name; as much as could be understood.
+    pub outputs: Vec<OutputSyntax>,
+    /// Parameters, outputs and, if nothing is wrong, nodes.
+    pub graph: Graph,
+    /// Everything that is wrong, in no particular order.
+    pub diagnostics: Vec<Reported>,
+}
+
+/// An element of the returned tuple.
+#[derive(Debug)]
+pub struct OutputSyntax {
+    /// The output's name.
+    pub ident: Ident,
+    /// Its dtype.
+    pub elem: Elem,
+    /// The parameter that it overwrites.
+    pub in_place: Option<ParamId>,
+    /// Where its type is.
+    pub ty: Place,
+}
+
+/// A fn whose body is not looked at yet.
+struct RawFn {
+    attrs: Vec<syn::Attribute>,
+    vis: syn::Visibility,
+    syntax: syn::Signature,
+    body: TokenStream,
+}
+
+impl Parse for RawFn {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        let attrs = input.call(syn::Attribute::parse_outer)?;
+        let vis = input.parse()?;
+        let syntax = input.parse()?;
+        let body;
+        syn::braced!(body in input);
+        Ok(RawFn { attrs, vis, syntax, body: body.parse()? })
+    }
+}
+
+/// Parses and checks a fn under `#[fused_pattern(attr)]`.
+///
+/// # Errors
+/// Only if `item` is not a fn. What is wrong with the fn is in [`Parsed::diagnostics`].
+pub fn parse(attr: TokenStream, item: TokenStream) -> Result<Parsed, Reported> {
+    let place = Place::of(&item);
+    let raw = syn::parse2::<RawFn>(item).map_err(|_| Diagnostic::NotAFn {}.at(place))?;
+    let mut diagnostics = Vec::new();
+    let options = Options::parse(attr, &mut diagnostics);
+    let signature = Signature::parse(&raw.syntax, &mut diagnostics);
+    let attrs = signature::attributes(raw.attrs, &mut diagnostics);
+    let body = body::parse(&raw.body, &raw.syntax.ident, &signature, &mut diagnostics);
+
+    let graph = graph(&raw.syntax.ident, &options, &signature, &body);
+    let mut problems = Vec::new();
+    check::signature(&graph, &mut problems);
+    let facts = check::values(&graph, &mut problems);
+    let understood = signature.params.iter().all(|p| p.role.is_some());
+    if body.whole && understood {
+        check::results(&graph, &facts, &mut problems);
+    }
+    let places = Places { options: &options, signature: &signature, body: &body, name: Place::of(&raw.syntax.ident) };
+    // A parameter whose type is not understood stands in the graph as another type.
+    let understood = |p: &Problem| !matches!(p.at, At::Param(id) if signature.params[id.0 as usize].role.is_none());
+    diagnostics.extend(problems.into_iter().filter(understood).map(|p| places.locate(p)));
+    Ok(Parsed {
+        options,
+        attrs,
+        vis: raw.vis,
+        syntax: raw.syntax,
+        body: raw.body,
+        statements: body.statements,
+        signature,
+        outputs: body.outputs,
+        graph,
+        diagnostics,
+    })
+}
+
+fn graph(name: &Ident, options: &Options, signature: &Signature, body: &body::Body) -> Graph {
+    let text = |ident: &Ident| syn::ext::IdentExt::unraw(ident).to_string().into();
+    let mut params = signature
+        .params
+        .iter()
+        .map(|p| Param {
+            name: text(&p.ident),
+            role: p.role.unwrap_or(Role::Tokens(Elem::Pattern)),
+            optional: p.optional,
+            in_place: None,
+        })
+        .collect::<Vec<_>>();
+    let mut outputs = Vec::new();
+    for (i, (output, value)) in body.outputs.iter().zip(&body.values).enumerate() {
+        if let Some(param) = output.in_place {
+            params[param.0 as usize].in_place = Some(OutputId(i as u32));
+        }
+        outputs.push(Output {
+            name: text(&output.ident),
+            value: *value,
+            elem: output.elem,
+            in_place: output.in_place,
+        });
+    }
+    let nodes = body.nodes.iter().map(|n| Node { op: n.op, name: n.name.as_ref().map(text) });
+    Graph {
+        name: text(name),
+        params: params.into(),
+        nodes: nodes.collect(),
+        outputs: outputs.into(),
+        fixed: options.fixed,
+    }
+}
+
+/// Where the parts of a graph are written.
+struct Places<'a> {
+    options: &'a Options,
+    signature: &'a Signature,
+    body: &'a body::Body,
+    name: Place,
+}
+
+impl Places<'_> {
+    fn locate(&self, problem: Problem) -> Reported {
+        let place = match problem.at {
+            At::Pattern => self.name,
+            At::Dim(dim) => self.options.place(dim).unwrap_or(self.name),
+            At::Param(id) => {
+                let param = &self.signature.params[id.0 as usize];
+                match problem.kind {
+                    check::ProblemKind::UnsupportedDType { .. } | check::ProblemKind::UnsupportedOption { .. } => {
+                        param.ty
+                    }
+                    _ => Place::of(&param.ident),
+                }
+            }
+            At::Value(id) => self.body.nodes[id.0 as usize].place,
+            At::Operand(id, i) => self.body.nodes[id.0 as usize].operands[i],
+            At::Output(id) => match problem.kind {
+                check::ProblemKind::UnsupportedDType { .. } => self.body.outputs[id.0 as usize].ty,
+                _ => Place::of(&self.body.outputs[id.0 as usize].ident),
+            },
+        };
+        Diagnostic::Problem { kind: problem.kind }.at(place)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,290 @@
+//! Statements, and the result.
+
+use super::expr::{Binding, Bound, Scope};
+use super::signature::Signature;
+use super::{Diagnostic, OutputSyntax, Place, Reported};
+use crate::{Elem, Op, ParamId, ValueId};
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
+use syn::{BinOp, Block, Expr, Local, Pat, Stmt, Token};
+
+/// Stands for the value of an output that could not be understood.
+pub(super) const UNKNOWN: ValueId = ValueId(u32::MAX);
+
+/// What a body says.
+pub(super) struct Body {
+    pub nodes: Vec<NodeSyntax>,
+    pub outputs: Vec<OutputSyntax>,
+    /// Per output; [`UNKNOWN`] only if the body is not whole.
+    pub values: Vec<ValueId>,
+    pub statements: Vec<Stmt>,
+    /// Every statement and the result are understood.
+    pub whole: bool,
+}
+
+/// A node, and where it is written.
+pub(super) struct NodeSyntax {
+    pub op: Op,
+    pub name: Option<Ident>,
+    pub place: Place,
+    pub operands: Vec<Place>,
+}
+
+pub(super) fn parse(
+    tokens: &TokenStream,
+    function: &Ident,
+    signature: &Signature,
+    diagnostics: &mut Vec<Reported>,
+) -> Body {
+    let before = diagnostics.len();
+    let mut scope = Scope::new(signature, diagnostics);
+    let mut statements = Vec::new();
+    let result = match Block::parse_within.parse2(tokens.clone()) {
+        Ok(parsed) => {
+            statements = parsed;
+            let end = statements.last().map_or(Place::of(function), Place::of);
+            let result = scope.statements(&statements);
+            let outputs = scope.result(result, end);
+            scope.in_place(&outputs);
+            outputs
+        }
+        Err(error) => {
+            scope.report(Diagnostic::syntax(&error));
+            scope.names(last_names(tokens))
+        }
+    };
+    let (outputs, values) = result.into_iter().unzip();
+    Body { nodes: scope.nodes, outputs, values, statements, whole: diagnostics.len() == before }
+}
+
+/// The names of the result of a body that does not parse (yet: an editor asks while it is typed).
+fn last_names(tokens: &TokenStream) -> Vec<Ident> {
+    match tokens.clone().into_iter().last() {
+        Some(TokenTree::Ident(name)) => vec![name],
+        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => {
+            let names = Punctuated::<Ident, Token![,]>::parse_terminated.parse2(group.stream());
+            names.into_iter().flatten().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+impl Scope<'_> {
+    /// Follows the statements; answers the last expression.
+    fn statements<'s>(&mut self, statements: &'s [Stmt]) -> Option<&'s Expr> {
+        let (last, others) = statements.split_last()?;
+        others.iter().for_each(|s| self.statement(s));
+        match last {
+            Stmt::Expr(Expr::Return(e), None) => {
+                self.report(Diagnostic::Return {}.at(Place::of(&e.return_token)));
+                e.expr.as_deref()
+            }
+            Stmt::Expr(result, None) => Some(result),
+            _ => {
+                self.statement(last);
+                None
+            }
+        }
+    }
+
+    fn statement(&mut self, statement: &Stmt) {
+        let place = Place::of(statement);
+        if let Some(TokenTree::Punct(first)) = statement.to_token_stream().into_iter().next()
+            && first.as_char() == '#'
+        {
+            self.report(Diagnostic::InnerAttribute { on: "a statement" }.at(place));
+        }
+        match statement {
+            Stmt::Local(local) => self.binding(local),
+            Stmt::Item(_) => self.report(Diagnostic::Item {}.at(place)),
+            Stmt::Macro(m) => self.macro_call(&m.mac),
+            Stmt::Expr(Expr::Assign(e), _) => {
+                let value = self.bound(&e.right);
+                self.assign(&e.left, value);
+            }
+            Stmt::Expr(Expr::Binary(e), _) if is_assignment(&e.op) => self.compound(e),
+            Stmt::Expr(e, _) => {
+                let before = self.reported();
+                self.bound(e);
+                if self.reported() == before {
+                    self.report(Diagnostic::NoEffect {}.at(Place::of(e)));
+                }
+            }
+        }
+    }
+
+    fn binding(&mut self, local: &Local) {
+        let init = local.init.as_ref().filter(|init| init.diverge.is_none());
+        let fresh = self.nodes.len();
+        let bound = match init {
+            Some(init) => self.bound(&init.expr),
+            None => {
+                self.report(Diagnostic::LetValue {}.at(Place::of(local)));
+                Bound::Unknown
+            }
+        };
+        let pat = match &local.pat {
+            Pat::Type(typed) => {
+                let ty = &typed.ty;
+                let ty = quote::quote!(#ty).to_string();
+                self.report(Diagnostic::LetType { ty }.at(Place::of(&typed.ty)));
+                &typed.pat
+            }
+            pat => pat,
+        };
+        match pat {
+            Pat::Ident(p) if p.by_ref.is_none() && p.subpat.is_none() => {
+                // An alias (`let a = b;`) makes no node, and the node keeps its first name.
+                self.name_node(bound, fresh, &p.ident);
+                self.bind(&p.ident, Binding { bound, mutable: p.mutability.is_some(), param: None });
+            }
+            other => {
+                let pattern = quote::quote!(#other).to_string();
+                self.report(Diagnostic::LetPattern { pattern }.at(Place::of(other)));
+                for token in other.to_token_stream().into_iter().flat_map(flatten) {
+                    self.bind(&token, Binding { bound: Bound::Unknown, mutable: true, param: None });
+                }
+            }
+        }
+    }
+
+    /// `x += e`; the others are reported.
+    fn compound(&mut self, e: &syn::ExprBinary) {
+        let place = Place::of(e);
+        let left = match &*e.left {
+            Expr::Path(_) => self.value(&e.left),
+            _ => None,
+        };
+        let right = self.value(&e.right);
+        let value = match e.op {
+            BinOp::AddAssign(_) => match (left, right) {
+                (Some(a), Some(b)) => {
+                    let operands = vec![Place::of(&e.left), Place::of(&e.right)];
+                    Bound::Value(self.node(Op::Add(a, b), place, operands))
+                }
+                _ => Bound::Unknown,
+            },
+            op => {
+                let operator = op.to_token_stream().to_string();
+                let diagnostic = match op {
+                    BinOp::SubAssign(_) | BinOp::MulAssign(_) => Diagnostic::CompoundAssignment { operator },
+                    BinOp::DivAssign(_) => Diagnostic::Division {},
+                    _ => Diagnostic::Operator { operator },
+                };
+                self.report(diagnostic.at(Place::of(&op)));
+                Bound::Unknown
+            }
+        };
+        self.assign(&e.left, value);
+    }
+
+    fn assign(&mut self, target: &Expr, value: Bound) {
+        let ident = match target {
+            Expr::Path(path) => path.path.get_ident(),
+            _ => None,
+        };
+        let Some(ident) = ident else {
+            return self.report(Diagnostic::AssignTarget {}.at(Place::of(target)));
+        };
+        let Some(binding) = self.lookup(ident) else { return };
+        if !binding.mutable {
+            let name = ident.to_string();
+            self.report(Diagnostic::AssignImmutable { name }.at(Place::of(target)));
+        }
+        if let Some(param) = binding.param {
+            self.assigned[param.0 as usize] = true;
+        }
+        self.name_node(value, 0, ident);
+        self.bind(ident, Binding { bound: value, ..binding });
+    }
+
+    /// The outputs that the last expression names, with their values.
+    fn result(&mut self, result: Option<&Expr>, end: Place) -> Vec<(OutputSyntax, ValueId)> {
+        let Some(result) = result else {
+            self.report(Diagnostic::NoResult {}.at(end));
+            return Vec::new();
+        };
+        let elements = match ungrouped(result) {
+            Expr::Tuple(tuple) => tuple.elems.iter().collect(),
+            one => vec![one],
+        };
+        let expected = self.signature.returns.len();
+        if self.signature.returns_known && expected != elements.len() {
+            let got = elements.len();
+            self.report(Diagnostic::ResultCount { expected, got }.at(Place::of(result)));
+        }
+        let mut outputs = Vec::new();
+        for (i, element) in elements.into_iter().enumerate() {
+            let ident = match ungrouped(element) {
+                Expr::Path(path) => path.path.get_ident(),
+                _ => None,
+            };
+            let Some(ident) = ident else {
+                let before = self.reported();
+                self.bound(element);
+                if self.reported() == before {
+                    self.report(Diagnostic::ResultNotNamed {}.at(Place::of(element)));
+                }
+                continue;
+            };
+            let value = self.value(element).unwrap_or(UNKNOWN);
+            outputs.push((self.output(i, ident), value));
+        }
+        outputs
+    }
+
+    fn names(&self, names: Vec<Ident>) -> Vec<(OutputSyntax, ValueId)> {
+        names.iter().enumerate().map(|(i, ident)| (self.output(i, ident), UNKNOWN)).collect()
+    }
+
+    fn output(&self, i: usize, ident: &Ident) -> OutputSyntax {
+        let ty = self.signature.returns.get(i);
+        OutputSyntax {
+            ident: ident.clone(),
+            elem: ty.map_or(Elem::Pattern, |r| r.elem),
+            in_place: self.find(ident).filter(|b| b.mutable).and_then(|b| b.param),
+            ty: ty.map_or(Place::of(ident), |r| r.place),
+        }
+    }
+
+    /// A `mut` parameter is assigned and returned, or the `mut` is a mistake.
+    fn in_place(&mut self, outputs: &[(OutputSyntax, ValueId)]) {
+        let params = self.signature.params.iter().enumerate().filter(|(_, p)| p.mutable);
+        for (i, param) in params {
+            let name = param.ident.to_string();
+            let id = Some(ParamId(i as u32));
+            let place = Place::of(&param.ident);
+            if !self.assigned[i] {
+                self.report(Diagnostic::MutNeverAssigned { name }.at(place));
+            } else if !outputs.iter().any(|(o, _)| o.in_place == id) {
+                self.report(Diagnostic::MutNotReturned { name }.at(place));
+            }
+        }
+    }
+}
+
+fn is_assignment(op: &BinOp) -> bool {
+    // `==`, `<=` and their like end in `=` too, and assign nothing.
+    let text = op.to_token_stream().to_string();
+    text.ends_with('=') && !matches!(op, BinOp::Eq(_) | BinOp::Ne(_) | BinOp::Le(_) | BinOp::Ge(_))
+}
+
+/// The expression without parentheses and invisible groups.
+fn ungrouped(e: &Expr) -> &Expr {
+    match e {
+        Expr::Paren(inner) => ungrouped(&inner.expr),
+        Expr::Group(inner) => ungrouped(&inner.expr),
+        other => other,
+    }
+}
+
+/// The identifiers in a token.
+fn flatten(token: TokenTree) -> Vec<Ident> {
+    match token {
+        TokenTree::Ident(ident) => vec![ident],
+        TokenTree::Group(group) => group.stream().into_iter().flat_map(flatten).collect(),
+        _ => Vec::new(),
+    }
+}

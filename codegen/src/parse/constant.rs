@@ -1,0 +1,136 @@
+//! A graph as a Rust constant, so that a user's binary holds no parser.
+
+use crate::{DType, Elem, Fixed, Graph, Node, Op, Output, OutputId, Param, ParamId, Role, ValueId};
+use proc_macro2::TokenStream;
+use quote::quote;
+
+/// An expression of type `&'static Graph`, valid in a `const`. `private` is the module that has the names.
+pub fn constant(graph: &Graph, private: &TokenStream) -> TokenStream {
+    let Graph { name, params, nodes, outputs, fixed } = graph;
+    let params = params.iter().map(param);
+    let nodes = nodes.iter().map(node);
+    let outputs = outputs.iter().map(output);
+    let fixed = dims(fixed);
+    // A constant for each slice: a temporary with a destructor is not promoted inside a call.
+    quote! {{
+        use #private::{Cow, DType, Elem, Fixed, Graph, GraphOutput, Node, Op, OutputId, Param, ParamId, Role, ValueId};
+        use ::core::option::Option::{None, Some};
+        const PARAMS: &[Param] = &[#(#params),*];
+        const NODES: &[Node] = &[#(#nodes),*];
+        const OUTPUTS: &[GraphOutput] = &[#(#outputs),*];
+        const GRAPH: &Graph = &Graph {
+            name: Cow::Borrowed(#name),
+            params: Cow::Borrowed(PARAMS),
+            nodes: Cow::Borrowed(NODES),
+            outputs: Cow::Borrowed(OUTPUTS),
+            fixed: #fixed,
+        };
+        GRAPH
+    }}
+}
+
+fn param(Param { name, role, optional, in_place }: &Param) -> TokenStream {
+    let (role, in_place) = (self::role(*role), option(in_place.map(output_id)));
+    quote!(Param { name: Cow::Borrowed(#name), role: #role, optional: #optional, in_place: #in_place })
+}
+
+fn node(Node { op, name }: &Node) -> TokenStream {
+    let (op, name) = (self::op(*op), option(name.as_ref().map(|name| quote!(Cow::Borrowed(#name)))));
+    quote!(Node { op: #op, name: #name })
+}
+
+fn output(Output { name, value, elem, in_place }: &Output) -> TokenStream {
+    let (value, elem, in_place) = (value_id(*value), self::elem(*elem), option(in_place.map(param_id)));
+    quote!(GraphOutput { name: Cow::Borrowed(#name), value: #value, elem: #elem, in_place: #in_place })
+}
+
+fn op(op: Op) -> TokenStream {
+    let pair = |name: TokenStream, a, b| {
+        let (a, b) = (value_id(a), value_id(b));
+        quote!(Op::#name(#a, #b))
+    };
+    match op {
+        Op::Param(p) => {
+            let p = param_id(p);
+            quote!(Op::Param(#p))
+        }
+        Op::Literal(bits) => quote!(Op::Literal(#bits)),
+        Op::Neg(x) => {
+            let x = value_id(x);
+            quote!(Op::Neg(#x))
+        }
+        Op::Add(a, b) => pair(quote!(Add), a, b),
+        Op::Sub(a, b) => pair(quote!(Sub), a, b),
+        Op::Mul(a, b) => pair(quote!(Mul), a, b),
+        Op::Finalize { rows, map, weights } => {
+            let (rows, map, weights) = (param_id(rows), param_id(map), param_id(weights));
+            quote!(Op::Finalize { rows: #rows, map: #map, weights: #weights })
+        }
+        Op::AllReduce(x) => {
+            let x = value_id(x);
+            quote!(Op::AllReduce(#x))
+        }
+        Op::RmsNorm { x, w, eps } => {
+            let (x, w, eps) = (value_id(x), value_id(w), value_id(eps));
+            quote!(Op::RmsNorm { x: #x, w: #w, eps: #eps })
+        }
+    }
+}
+
+fn role(role: Role) -> TokenStream {
+    let with = |name: TokenStream, e| {
+        let e = elem(e);
+        quote!(Role::#name(#e))
+    };
+    match role {
+        Role::Tokens(e) => with(quote!(Tokens), e),
+        Role::Permuted(e) => with(quote!(Permuted), e),
+        Role::RowMap => quote!(Role::RowMap),
+        Role::ExpertWeights(e) => with(quote!(ExpertWeights), e),
+        Role::Channels(e) => with(quote!(Channels), e),
+        Role::PerToken(e) => with(quote!(PerToken), e),
+        Role::Scalar => quote!(Role::Scalar),
+    }
+}
+
+fn dims(Fixed { hidden, top_k, ranks, dtype, wire }: &Fixed) -> TokenStream {
+    let number = |n: &Option<u32>| option(n.map(|n| quote!(#n)));
+    let (hidden, top_k, ranks) = (number(hidden), number(top_k), number(ranks));
+    let (dtype, wire) = (option(dtype.map(self::dtype)), option(wire.map(self::dtype)));
+    quote!(Fixed { hidden: #hidden, top_k: #top_k, ranks: #ranks, dtype: #dtype, wire: #wire })
+}
+
+fn elem(elem: Elem) -> TokenStream {
+    match elem {
+        Elem::Pattern => quote!(Elem::Pattern),
+        Elem::Fixed(d) => {
+            let d = dtype(d);
+            quote!(Elem::Fixed(#d))
+        }
+    }
+}
+
+fn dtype(dtype: DType) -> TokenStream {
+    match dtype {
+        DType::Bf16 => quote!(DType::Bf16),
+        DType::F16 => quote!(DType::F16),
+        DType::F32 => quote!(DType::F32),
+        DType::I32 => quote!(DType::I32),
+    }
+}
+
+fn option(tokens: Option<TokenStream>) -> TokenStream {
+    tokens.map_or(quote!(None), |t| quote!(Some(#t)))
+}
+
+fn value_id(ValueId(i): ValueId) -> TokenStream {
+    quote!(ValueId(#i))
+}
+
+fn param_id(ParamId(i): ParamId) -> TokenStream {
+    quote!(ParamId(#i))
+}
+
+fn output_id(OutputId(i): OutputId) -> TokenStream {
+    quote!(OutputId(#i))
+}

@@ -1,0 +1,237 @@
+//! Parameters and return type.
+
+use super::nearest::hint;
+use super::{Diagnostic, Place, Reported};
+use crate::{DType, Elem, Role};
+use proc_macro2::Ident;
+use syn::{FnArg, GenericArgument, Pat, PathArguments, ReturnType, Safety, Type};
+
+const TYPES: [&str; 7] = ["Tokens", "Permuted", "RowMap", "ExpertWeights", "Channels", "PerToken", "Scalar"];
+
+/// Parameters and return types.
+#[derive(Debug, Default)]
+pub struct Signature {
+    /// The parameters, in order.
+    pub params: Vec<ParamSyntax>,
+    /// The element types of the returned tuple, in order.
+    pub returns: Vec<Return>,
+    /// Whether all return types are understood.
+    pub(super) returns_known: bool,
+}
+
+/// A parameter.
+#[derive(Debug)]
+pub struct ParamSyntax {
+    /// Its name.
+    pub ident: Ident,
+    /// Its type; `None` if that is not understood.
+    pub role: Option<Role>,
+    /// Whether it is an `Option`.
+    pub optional: bool,
+    /// Whether it is `mut`.
+    pub mutable: bool,
+    /// Where its type is.
+    pub ty: Place,
+}
+
+/// An element of the return type.
+#[derive(Debug)]
+pub struct Return {
+    /// `Tokens<f32>` and the like.
+    pub elem: Elem,
+    /// Where it is.
+    pub place: Place,
+}
+
+impl Signature {
+    pub(super) fn parse(syntax: &syn::Signature, diagnostics: &mut Vec<Reported>) -> Signature {
+        modifiers(syntax, diagnostics);
+        let mut signature = Signature::default();
+        for input in &syntax.inputs {
+            match param(input, diagnostics) {
+                Ok(param) => signature.params.push(param),
+                Err(reported) => diagnostics.push(reported),
+            }
+        }
+        let before = diagnostics.len();
+        match &syntax.output {
+            ReturnType::Default => diagnostics.push(Diagnostic::NoReturnType {}.at(Place::of(&syntax.ident))),
+            ReturnType::Type(_, ty) => match bare(ty) {
+                Type::Tuple(tuple) if tuple.elems.is_empty() => {
+                    diagnostics.push(Diagnostic::NoReturnType {}.at(Place::of(ty)));
+                }
+                Type::Tuple(tuple) => {
+                    signature.returns = tuple.elems.iter().map(|ty| returned(ty, diagnostics)).collect();
+                }
+                one => signature.returns = vec![returned(one, diagnostics)],
+            },
+        }
+        signature.returns_known = diagnostics.len() == before;
+        signature
+    }
+}
+
+/// What may not stand before or around the parameters.
+fn modifiers(syntax: &syn::Signature, diagnostics: &mut Vec<Reported>) {
+    let mut refuse = |what, place| diagnostics.push(Diagnostic::Modifier { what }.at(place));
+    if let Some(token) = &syntax.constness {
+        refuse("const", Place::of(token));
+    }
+    if let Some(token) = &syntax.asyncness {
+        refuse("async", Place::of(token));
+    }
+    match &syntax.safety {
+        Safety::Unsafe(token) => refuse("unsafe", Place::of(token)),
+        Safety::Safe(token) => refuse("safe", Place::of(token)),
+        Safety::Default => {}
+    }
+    if let Some(abi) = &syntax.abi {
+        refuse("extern", Place::of(abi));
+    }
+    let generics = &syntax.generics;
+    if !generics.params.is_empty() {
+        diagnostics.push(Diagnostic::Generics {}.at(Place::of(generics)));
+    } else if let Some(clause) = &generics.where_clause {
+        diagnostics.push(Diagnostic::Generics {}.at(Place::of(clause)));
+    }
+    if let Some(variadic) = &syntax.variadic {
+        let name = quote::quote!(#variadic).to_string();
+        diagnostics.push(Diagnostic::ParameterPattern { pattern: name }.at(Place::of(variadic)));
+    }
+}
+
+/// A type that is not understood is reported and gives a parameter all the same: the bundle needs its field.
+fn param(input: &FnArg, diagnostics: &mut Vec<Reported>) -> Result<ParamSyntax, Reported> {
+    let input = match input {
+        FnArg::Receiver(receiver) => return Err(Diagnostic::Receiver {}.at(Place::of(receiver))),
+        FnArg::Typed(input) => input,
+    };
+    if let Some(attr) = input.attrs.first() {
+        diagnostics.push(Diagnostic::InnerAttribute { on: "a parameter" }.at(Place::of(attr)));
+    }
+    let (ident, mutable) = match &*input.pat {
+        Pat::Ident(p) if p.by_ref.is_none() && p.subpat.is_none() => (p.ident.clone(), p.mutability.is_some()),
+        other => {
+            let pattern = quote::quote!(#other).to_string();
+            return Err(Diagnostic::ParameterPattern { pattern }.at(Place::of(other)));
+        }
+    };
+    let (ty, optional) = match inside_option(bare(&input.ty)) {
+        Some(ty) => (bare(ty), true),
+        None => (bare(&input.ty), false),
+    };
+    let role = role(ty).map_err(|reported| diagnostics.push(reported)).ok();
+    Ok(ParamSyntax { ident, role, optional, mutable, ty: Place::of(&input.ty) })
+}
+
+fn returned(ty: &Type, diagnostics: &mut Vec<Reported>) -> Return {
+    let place = Place::of(ty);
+    let elem = match role(bare(ty)) {
+        Ok(Role::Tokens(elem)) => elem,
+        Ok(_) => {
+            let ty = type_text(ty);
+            diagnostics.push(Diagnostic::ReturnType { ty }.at(place));
+            Elem::Pattern
+        }
+        Err(reported) if inside_option(bare(ty)).is_none() => {
+            diagnostics.push(reported);
+            Elem::Pattern
+        }
+        Err(_) => {
+            let ty = type_text(ty);
+            diagnostics.push(Diagnostic::ReturnType { ty }.at(place));
+            Elem::Pattern
+        }
+    };
+    Return { elem, place }
+}
+
+/// What a type is, by its last path segment.
+fn role(ty: &Type) -> Result<Role, Reported> {
+    let place = Place::of(ty);
+    let unknown = |word: &str| {
+        Diagnostic::UnknownType { ty: type_text(ty), hint: hint(word, TYPES) }.at(place)
+    };
+    let segment = match ty {
+        Type::Path(path) if path.qself.is_none() => path.path.segments.last(),
+        Type::Reference(reference) => {
+            let ty = type_text(&reference.elem);
+            return Err(Diagnostic::ReferenceType { ty }.at(place));
+        }
+        _ => None,
+    };
+    let Some(segment) = segment else { return Err(unknown("")) };
+    let name = segment.ident.to_string();
+    let takes_elem = match name.as_str() {
+        "RowMap" | "Scalar" => false,
+        name if TYPES.contains(&name) => true,
+        other => return Err(unknown(other)),
+    };
+    let elem = match &segment.arguments {
+        PathArguments::None => Elem::Pattern,
+        PathArguments::AngleBracketed(list) if takes_elem && list.args.len() == 1 => dtype(&list.args[0])?,
+        _ => {
+            let takes = if takes_elem { "one dtype" } else { "none" };
+            return Err(Diagnostic::TypeArguments { ty: name, takes }.at(Place::of(&segment.arguments)));
+        }
+    };
+    Ok(match name.as_str() {
+        "Tokens" => Role::Tokens(elem),
+        "Permuted" => Role::Permuted(elem),
+        "RowMap" => Role::RowMap,
+        "ExpertWeights" => Role::ExpertWeights(elem),
+        "Channels" => Role::Channels(elem),
+        "PerToken" => Role::PerToken(elem),
+        _ => Role::Scalar,
+    })
+}
+
+fn dtype(argument: &GenericArgument) -> Result<Elem, Reported> {
+    let found = match argument {
+        GenericArgument::Type(Type::Path(path)) => path.path.segments.last().map(|s| s.ident.to_string()),
+        _ => None,
+    };
+    found.and_then(|name| DType::from_name(&name)).map(Elem::Fixed).ok_or_else(|| {
+        Diagnostic::UnknownDType { name: quote::quote!(#argument).to_string() }.at(Place::of(argument))
+    })
+}
+
+/// `T` of `Option<T>`.
+fn inside_option(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = ty else { return None };
+    let segment = path.path.segments.last().filter(|s| s.ident == "Option")?;
+    match &segment.arguments {
+        PathArguments::AngleBracketed(list) => match list.args.first() {
+            Some(GenericArgument::Type(ty)) => Some(ty),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The type without parentheses and invisible groups.
+fn bare(ty: &Type) -> &Type {
+    match ty {
+        Type::Paren(inner) => bare(&inner.elem),
+        Type::Group(inner) => bare(&inner.elem),
+        other => other,
+    }
+}
+
+/// The type as one would write it.
+fn type_text(ty: &Type) -> String {
+    let spaced = quote::quote!(#ty).to_string();
+    spaced.replace(" < ", "<").replace(" >", ">").replace(" :: ", "::").replace(" ,", ",").replace("& ", "&")
+}
+
+/// The attributes that generated items take over. The others are reported: they would do nothing.
+pub(super) fn attributes(attrs: Vec<syn::Attribute>, diagnostics: &mut Vec<Reported>) -> Vec<syn::Attribute> {
+    const KEPT: [&str; 8] = ["doc", "cfg", "cfg_attr", "allow", "expect", "warn", "deny", "forbid"];
+    let (kept, refused) = attrs.into_iter().partition::<Vec<_>, _>(|a| KEPT.iter().any(|k| a.path().is_ident(k)));
+    diagnostics.extend(refused.iter().map(|attr| {
+        let path = attr.path();
+        let name = quote::quote!(#path).to_string();
+        Diagnostic::OuterAttribute { name }.at(Place::of(attr))
+    }));
+    kept
+}

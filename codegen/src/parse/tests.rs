@@ -1,0 +1,118 @@
+use super::*;
+use crate::check::ProblemKind;
+use crate::{DType, Op, ValueId};
+
+fn parsed(attr: &str, item: &str) -> Parsed {
+    let tokens = |text: &str| text.parse::<TokenStream>().expect("test source has balanced tokens");
+    parse(tokens(attr), tokens(item)).expect("test source is a fn")
+}
+
+fn graph(item: &str) -> Graph {
+    let parsed = parsed("", item);
+    let messages = parsed.diagnostics.iter().map(|d| d.diagnostic.to_string()).collect::<Vec<_>>();
+    assert!(messages.is_empty(), "{messages:#?}");
+    parsed.graph
+}
+
+fn names(parsed: &Parsed) -> Vec<&'static str> {
+    let name = |d: &Diagnostic| match d {
+        Diagnostic::Problem { kind } => kind.name(),
+        other => other.name(),
+    };
+    parsed.diagnostics.iter().map(|d| name(&d.diagnostic)).collect()
+}
+
+#[test]
+fn nodes_are_in_source_order_and_a_parameter_is_read_once() {
+    let graph = graph("fn p(a: Tokens, b: Tokens) -> Tokens { let c = a + b; let d = c * a; d }");
+    let ops = graph.nodes.iter().map(|n| n.op).collect::<Vec<_>>();
+    let id = ValueId;
+    let a = Op::Param(ParamId(0));
+    let b = Op::Param(ParamId(1));
+    assert_eq!(ops, [a, b, Op::Add(id(0), id(1)), Op::Mul(id(2), id(0))]);
+    assert_eq!(graph.nodes[2].name.as_deref(), Some("c"));
+    assert_eq!(graph.outputs[0].value, id(3));
+}
+
+#[test]
+fn an_alias_makes_no_node_and_renames_nothing() {
+    let graph = graph("fn p(a: Tokens) -> Tokens { let b = a; let c = -b; let d = c; d }");
+    assert_eq!(graph.nodes.len(), 2);
+    assert_eq!(graph.nodes[1].name.as_deref(), Some("c"));
+    assert_eq!(graph.outputs[0].name, "d");
+}
+
+#[test]
+fn an_assigned_and_returned_parameter_is_in_place() {
+    let graph = graph("fn p(mut r: Tokens, x: Tokens) -> Tokens { r += x; r }");
+    assert_eq!(graph.params[0].in_place, Some(OutputId(0)));
+    assert_eq!(graph.outputs[0].in_place, Some(ParamId(0)));
+}
+
+#[test]
+fn a_shadowed_parameter_is_not_in_place() {
+    let parsed = parsed("", "fn p(r: Tokens, x: Tokens) -> Tokens { let mut r = r + x; r += x; r }");
+    assert_eq!(names(&parsed), ["NameTaken"]);
+    assert_eq!(parsed.graph.outputs[0].in_place, None);
+}
+
+#[test]
+fn literals_are_rounded_once_from_decimal() {
+    // Just above the midpoint of two f32, by less than f64 resolves.
+    let text = "1.00000005960464477539062500000001";
+    let graph = graph(&format!("fn p(a: Tokens) -> Tokens {{ let b = a * {text}; b }}"));
+    assert_eq!(graph.nodes[1].op, Op::Literal(0x3F80_0001));
+}
+
+#[test]
+fn a_body_with_an_error_leaves_the_signature_and_the_outputs_whole() {
+    let parsed = parsed("hidden = 64", "fn p(a: Tokens, w: Channels<f32>) -> (Tokens, Tokens<f32>) { let b = a / 2.0; let c = a + w; (b, c) }");
+    assert_eq!(names(&parsed), ["Division"]);
+    assert_eq!(parsed.signature.params.len(), 2);
+    let outputs = parsed.outputs.iter().map(|o| (o.ident.to_string(), o.elem)).collect::<Vec<_>>();
+    assert_eq!(outputs, [("b".to_owned(), Elem::Pattern), ("c".to_owned(), Elem::Fixed(DType::F32))]);
+}
+
+#[test]
+fn a_body_that_is_not_rust_yet_still_names_its_outputs() {
+    let parsed = parsed("", "fn p(a: Tokens) -> (Tokens, Tokens) { let b = a + ; (b, c) }");
+    assert_eq!(names(&parsed), ["Syntax"]);
+    assert_eq!(parsed.outputs.len(), 2);
+}
+
+#[test]
+fn every_error_is_reported_and_none_twice() {
+    let parsed = parsed("hiden = 64, top_k = 0", "fn p(a: Tokns, b: Tokens) -> Tokens { let c = a + nope; let d = soft(b) + c; d }");
+    assert_eq!(names(&parsed), ["UnknownOption", "UnknownType", "Undefined", "UnknownOperation", "DimOutOfRange", "DimWithoutUse"]);
+}
+
+#[test]
+fn a_file_gives_its_patterns_in_order_also_from_modules() {
+    let source = "
+        #[fused_pattern] fn a(x: Tokens) -> Tokens { let y = -x; y }
+        fn other() {}
+        mod m { #[seamline::fused_pattern(hidden = 8)] pub fn b(x: Tokens) -> Tokens { let y = x * x; y } }
+    ";
+    let graphs = parse_file(source).expect("the file is fine");
+    assert_eq!(graphs.iter().map(|g| &*g.name).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(graphs[1].fixed.hidden, Some(8));
+}
+
+#[test]
+fn a_file_with_errors_says_where_each_is() {
+    let source = "#[fused_pattern]\nfn a(x: Tokens, y: Tokens) -> Tokens {\n    let z = x % y;\n    z\n}\n";
+    let FileError(errors) = parse_file(source).expect_err("`%` is not supported");
+    let at = |e: &Located| (e.line, e.column, e.width);
+    assert_eq!(errors.iter().map(at).collect::<Vec<_>>(), [(3, 13, 5)]);
+    let shown = errors[0].to_string();
+    assert!(shown.ends_with("3 |     let z = x % y;\n  |             ^^^^^"), "{shown}");
+}
+
+#[test]
+fn a_problem_points_at_the_operand() {
+    let source = "#[fused_pattern]\nfn a(x: Tokens, w: Channels, eps: PerToken) -> Tokens {\n    let z = rms_norm(x, w, eps);\n    z\n}\n";
+    let FileError(errors) = parse_file(source).expect_err("eps is not one value");
+    assert_eq!(errors.iter().map(|e| (e.line, e.column)).collect::<Vec<_>>(), [(3, 28)]);
+    let kind = |e: &Located| matches!(&e.diagnostic, Diagnostic::Problem { kind: ProblemKind::OperandShape { .. } });
+    assert!(kind(&errors[0]));
+}
