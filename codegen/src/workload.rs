@@ -20,7 +20,7 @@ use rng::Rng;
 use routing::Routing;
 use std::sync::Arc;
 use usage::Usage;
-use values::{Place, Values};
+use values::{Place, Values, outliers};
 
 /// The argument for one parameter of one rank.
 #[derive(Clone, Debug)]
@@ -156,7 +156,8 @@ impl Fill<'_> {
         width: usize,
         places: impl ExactSizeIterator<Item = Option<Place>>,
     ) -> Buffer {
-        let values = Values { kind: self.kind, seed: self.seed, rank: self.rank, dtype };
+        let outliers = outliers(self.seed, self.program.dims.hidden as usize);
+        let values = Values { kind: self.kind, seed: self.seed, rank: self.rank, dtype, outliers };
         let mut buffer = Buffer::new(dtype, places.len() * width);
         let size = width * dtype.size();
         if size == 0 {

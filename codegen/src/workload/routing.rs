@@ -106,7 +106,7 @@ impl Routing {
             let row = order.get(at).map(|&(_, row)| row);
             let (index, weight) = match (kind, row) {
                 (Kind::NanBehindDropped, _) if rng.one_in(3) => (-1, f32::NAN),
-                (Kind::AllDropped, _) if at / top_k % 2 == 0 => (-1, f32::INFINITY),
+                (Kind::AllDropped, _) if (at / top_k).is_multiple_of(2) => (-1, f32::INFINITY),
                 (Kind::OutOfRange, _) if rng.one_in(3) => {
                     let past = count as i32;
                     (rng.pick([past, past + 1, i32::MIN, -2, i32::MAX, -1]), f32::NAN)

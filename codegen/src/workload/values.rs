@@ -32,6 +32,14 @@ pub(super) struct Values {
     pub(super) seed: u64,
     pub(super) rank: usize,
     pub(super) dtype: DType,
+    /// The channels that are larger than the others in every activation.
+    pub(super) outliers: Vec<usize>,
+}
+
+/// The outlier channels of an engine's activations: the same in every tensor and on every rank.
+pub(super) fn outliers(seed: u64, hidden: usize) -> Vec<usize> {
+    let mut rng = Rng::new(seed).fork(u64::MAX - 1);
+    (0..hidden).filter(|_| rng.one_in(OUTLIER_ONE_IN)).collect()
 }
 
 impl Values {
@@ -52,11 +60,7 @@ impl Values {
         match self.kind {
             Kind::Engine { .. } => {
                 row.fill_with(|| rng.normal());
-                for (channel, x) in row.iter_mut().enumerate() {
-                    if Rng::new(self.seed).fork(channel as u64).one_in(OUTLIER_ONE_IN) {
-                        *x *= OUTLIER;
-                    }
-                }
+                self.outliers.iter().for_each(|&channel| row[channel] *= OUTLIER);
             }
             Kind::NegativeZeros => {
                 let tiny = self.smallest();
