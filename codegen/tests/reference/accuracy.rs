@@ -40,9 +40,10 @@ fn error_stays_within_a_few_roundings_of_what_is_stored() {
                         .chain([dtype, program.dims.wire])
                         .map(unit_roundoff)
                         .fold(0.0, f64::max);
+                    // Rounded on the wire and where returned: one outlier can meet both at their worst.
                     // In f32 each term's own rounding is as coarse, and a norm over a few channels of a sum
                     // that cancels amplifies it.
-                    let bound = if coarsest == unit_roundoff(DType::F32) { 8.0 } else { 1.0 };
+                    let bound = if coarsest == unit_roundoff(DType::F32) { 8.0 } else { 2.0 };
                     for (rank, (stored, exact)) in stored.iter().zip(&exact).enumerate() {
                         for (o, (stored, exact)) in stored.outputs.iter().zip(exact).enumerate() {
                             let error = ideal::relative_l2(stored, exact) / coarsest;
