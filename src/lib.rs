@@ -1,5 +1,23 @@
 //! Fused CUDA kernels for the seams between transformer layers, written as Rust functions.
 
+pub mod dsl;
+
+pub use seamline_codegen::{DType, Graph};
+pub use seamline_macros::fused_pattern;
+pub use seamline_runtime::{Bundle, Input, Output, Pattern};
+
+/// Everything a pattern is written with, and what runs it.
+pub mod prelude {
+    // Writing patterns.
+    pub use crate::dsl::{
+        Channels, ExpertWeights, PerToken, Permuted, RowMap, Scalar, Tokens, all_reduce, bf16, f16, finalize, rms_norm,
+    };
+    pub use crate::fused_pattern;
+
+    // Running them.
+    pub use crate::{Bundle, DType, Input, Output, Pattern};
+}
+
 /// What generated code names. Not public API.
 #[doc(hidden)]
 pub mod __private {

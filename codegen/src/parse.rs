@@ -103,9 +103,11 @@ pub fn parse(attr: TokenStream, item: TokenStream) -> Result<Parsed, Reported> {
     if body.whole && understood {
         check::results(&graph, &facts, &mut problems);
     }
-    let places = Places { options: &options, signature: &signature, body: &body, name: Place::of(&raw.syntax.ident) };
+    let places =
+        Places { options: &options, signature: &signature, body: &body, name: Place::of(&raw.syntax.ident) };
     // A parameter whose type is not understood stands in the graph as another type.
-    let understood = |p: &Problem| !matches!(p.at, At::Param(id) if signature.params[id.0 as usize].role.is_none());
+    let understood =
+        |p: &Problem| !matches!(p.at, At::Param(id) if signature.params[id.0 as usize].role.is_none());
     diagnostics.extend(problems.into_iter().filter(understood).map(|p| places.locate(p)));
     Ok(Parsed {
         options,
@@ -171,9 +173,8 @@ impl Places<'_> {
             At::Param(id) => {
                 let param = &self.signature.params[id.0 as usize];
                 match problem.kind {
-                    check::ProblemKind::UnsupportedDType { .. } | check::ProblemKind::UnsupportedOption { .. } => {
-                        param.ty
-                    }
+                    check::ProblemKind::UnsupportedDType { .. }
+                    | check::ProblemKind::UnsupportedOption { .. } => param.ty,
                     _ => Place::of(&param.ident),
                 }
             }

@@ -1,1 +1,37 @@
 //! The `#[fused_pattern]` attribute of [seamline](https://docs.rs/seamline).
+//!
+//! Thin: parsing, checking and the messages are in `seamline-codegen`, where the command uses them too.
+
+mod expand;
+
+use proc_macro::TokenStream;
+
+/// Turns a fn into a fused kernel: `fn my_seam(…)` becomes the type `MySeam: Pattern` and its bundle
+/// `MySeamArgs<'a>`.
+///
+/// The body is a description: it is never called, and computes on the types of `seamline::dsl`.
+///
+/// # Options
+/// `#[fused_pattern(hidden = 7168, top_k = 8, dtype = bf16)]`; all may be left out.
+///
+/// | option | fixes | otherwise |
+/// |---|---|---|
+/// | `hidden = 7168` | channels of a token | bound at `prepare` |
+/// | `top_k = 8` | experts of a token | bound at `prepare` |
+/// | `dtype = bf16` | dtype of every type without `<…>`: `bf16`, `f16` or `f32` | bound at `prepare` |
+/// | `ranks = 8` | size of the group | the group's |
+/// | `wire = f32` | dtype that travels between ranks | the pattern's dtype |
+/// | `crate = path` | where the `seamline` crate is | `::seamline` |
+///
+/// # Body
+/// `let name = …;`, `name += …;`, `+ - *`, unary minus, decimal numbers, and calls of the operations
+/// (`finalize`, `all_reduce`, `rms_norm`). The last line names what is returned, as in
+/// `(residual_out, norm_out)`. A `mut` parameter that is assigned and returned is updated in place.
+///
+/// # Generated
+/// - the type, with the fn's name in CamelCase, its docs and visibility, a `Pattern`;
+/// - the bundle: `tokens`, one field per parameter, and one per result that is not in place.
+#[proc_macro_attribute]
+pub fn fused_pattern(attr: TokenStream, item: TokenStream) -> TokenStream {
+    expand::expand(attr.into(), item.into()).into()
+}

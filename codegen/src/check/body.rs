@@ -80,11 +80,9 @@ fn in_place(graph: &Graph, param: ParamId, output: OutputId) -> Option<Kind> {
         Role::Tokens(_) if param.optional => {
             Some(Kind::InPlaceType { name, ty: "an `Option<Tokens>`".to_owned() })
         }
-        Role::Tokens(read) if read != output.elem => Some(Kind::InPlaceDType {
-            name,
-            read: tokens(read),
-            written: tokens(output.elem),
-        }),
+        Role::Tokens(read) if read != output.elem => {
+            Some(Kind::InPlaceDType { name, read: tokens(read), written: tokens(output.elem) })
+        }
         Role::Tokens(_) => None,
         role => Some(Kind::InPlaceType { name, ty: format!("a `{}`", role.type_name()) }),
     }

@@ -29,7 +29,7 @@ pub struct Operation {
     /// What it takes.
     pub operands: &'static [Operand],
     /// The node, from the operands that are parameters and those that are values, each in order.
-    pub(crate) build: fn(&[ParamId], &[ValueId]) -> Op,
+    pub build: fn(&[ParamId], &[ValueId]) -> Op,
 }
 
 impl Operation {

@@ -50,8 +50,11 @@ pub(crate) fn signature(graph: &Graph, problems: &mut Vec<Problem>) {
 
 fn dims(graph: &Graph, report: &mut impl FnMut(At, Kind)) {
     let fixed = &graph.fixed;
-    let sizes =
-        [("hidden", fixed.hidden, MAX_HIDDEN), ("top_k", fixed.top_k, MAX_TOP_K), ("ranks", fixed.ranks, MAX_RANKS)];
+    let sizes = [
+        ("hidden", fixed.hidden, MAX_HIDDEN),
+        ("top_k", fixed.top_k, MAX_TOP_K),
+        ("ranks", fixed.ranks, MAX_RANKS),
+    ];
     for (dim, got, max) in sizes {
         if let Some(got) = got.filter(|got| !(1..=max).contains(got)) {
             report(At::Dim(dim), Kind::DimOutOfRange { dim, got, max });

@@ -7,8 +7,11 @@ fn param(name: &'static str, role: Role) -> Param {
 
 /// `fn p(x: Tokens, w: Channels, eps: Scalar) -> Tokens` with this body, returning its last value.
 fn graph(body: &[Op]) -> Graph {
-    let params =
-        vec![param("x", Role::Tokens(Elem::Pattern)), param("w", Role::Channels(Elem::Pattern)), param("eps", Role::Scalar)];
+    let params = vec![
+        param("x", Role::Tokens(Elem::Pattern)),
+        param("w", Role::Channels(Elem::Pattern)),
+        param("eps", Role::Scalar),
+    ];
     let reads = (0..3).map(|i| Op::Param(ParamId(i)));
     let nodes = reads.chain(body.iter().copied()).map(|op| Node { op, name: None }).collect::<Vec<_>>();
     let value = ValueId(nodes.len() as u32 - 1);
@@ -42,7 +45,8 @@ fn norm_of_a_sum_over_ranks_is_fine() {
 
 #[test]
 fn a_collective_of_a_collective_is_named_as_such() {
-    let graph = graph(&[Op::AllReduce(X), Op::RmsNorm { x: FIRST, w: W, eps: EPS }, Op::AllReduce(ValueId(4))]);
+    let graph =
+        graph(&[Op::AllReduce(X), Op::RmsNorm { x: FIRST, w: W, eps: EPS }, Op::AllReduce(ValueId(4))]);
     let problems = check(&graph).expect_err("two collectives");
     assert_eq!(problems.len(), 1);
     assert_eq!(problems[0].at, At::Value(ValueId(5)));

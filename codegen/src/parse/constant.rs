@@ -13,7 +13,9 @@ pub fn constant(graph: &Graph, private: &TokenStream) -> TokenStream {
     let fixed = dims(fixed);
     // A constant for each slice: a temporary with a destructor is not promoted inside a call.
     quote! {{
+        #[allow(unused_imports)]
         use #private::{Cow, DType, Elem, Fixed, Graph, GraphOutput, Node, Op, OutputId, Param, ParamId, Role, ValueId};
+        #[allow(unused_imports)]
         use ::core::option::Option::{None, Some};
         const PARAMS: &[Param] = &[#(#params),*];
         const NODES: &[Node] = &[#(#nodes),*];

@@ -228,7 +228,8 @@ impl<'a> Scope<'a> {
             }
         }
         let understood = got == expected && params.len() + values.len() == expected;
-        understood.then(|| ((operation.build)(&params, &values), call.args.iter().map(|e| Place::of(e)).collect()))
+        understood
+            .then(|| ((operation.build)(&params, &values), call.args.iter().map(|e| Place::of(e)).collect()))
     }
 }
 
@@ -237,7 +238,9 @@ fn literal(lit: &Lit) -> Result<u32, Diagnostic> {
     let text = lit.to_token_stream().to_string();
     let (digits, suffix) = match lit {
         Lit::Float(f) => (f.base10_digits(), f.suffix()),
-        Lit::Int(i) if !["0x", "0o", "0b"].iter().any(|p| text.starts_with(p)) => (i.base10_digits(), i.suffix()),
+        Lit::Int(i) if !["0x", "0o", "0b"].iter().any(|p| text.starts_with(p)) => {
+            (i.base10_digits(), i.suffix())
+        }
         _ => return Err(Diagnostic::LiteralKind { literal: text }),
     };
     if !matches!(suffix, "" | "f32") {

@@ -45,7 +45,8 @@ impl Reported {
         let Place { start, end } = self.place;
         let message = self.diagnostic.to_string();
         let path = quote_spanned!(start => ::core::compile_error!);
-        let mut arguments = proc_macro2::Group::new(proc_macro2::Delimiter::Brace, quote_spanned!(end => #message));
+        let mut arguments =
+            proc_macro2::Group::new(proc_macro2::Delimiter::Brace, quote_spanned!(end => #message));
         arguments.set_span(end);
         quote_spanned!(start => #path #arguments)
     }

@@ -110,7 +110,9 @@ fn param(input: &FnArg, diagnostics: &mut Vec<Reported>) -> Result<ParamSyntax, 
         diagnostics.push(Diagnostic::InnerAttribute { on: "a parameter" }.at(Place::of(attr)));
     }
     let (ident, mutable) = match &*input.pat {
-        Pat::Ident(p) if p.by_ref.is_none() && p.subpat.is_none() => (p.ident.clone(), p.mutability.is_some()),
+        Pat::Ident(p) if p.by_ref.is_none() && p.subpat.is_none() => {
+            (p.ident.clone(), p.mutability.is_some())
+        }
         other => {
             let pattern = quote::quote!(#other).to_string();
             return Err(Diagnostic::ParameterPattern { pattern }.at(Place::of(other)));
@@ -149,9 +151,8 @@ fn returned(ty: &Type, diagnostics: &mut Vec<Reported>) -> Return {
 /// What a type is, by its last path segment.
 fn role(ty: &Type) -> Result<Role, Reported> {
     let place = Place::of(ty);
-    let unknown = |word: &str| {
-        Diagnostic::UnknownType { ty: type_text(ty), hint: hint(word, TYPES) }.at(place)
-    };
+    let unknown =
+        |word: &str| Diagnostic::UnknownType { ty: type_text(ty), hint: hint(word, TYPES) }.at(place);
     let segment = match ty {
         Type::Path(path) if path.qself.is_none() => path.path.segments.last(),
         Type::Reference(reference) => {
@@ -227,7 +228,8 @@ fn type_text(ty: &Type) -> String {
 /// The attributes that generated items take over. The others are reported: they would do nothing.
 pub(super) fn attributes(attrs: Vec<syn::Attribute>, diagnostics: &mut Vec<Reported>) -> Vec<syn::Attribute> {
     const KEPT: [&str; 8] = ["doc", "cfg", "cfg_attr", "allow", "expect", "warn", "deny", "forbid"];
-    let (kept, refused) = attrs.into_iter().partition::<Vec<_>, _>(|a| KEPT.iter().any(|k| a.path().is_ident(k)));
+    let (kept, refused) =
+        attrs.into_iter().partition::<Vec<_>, _>(|a| KEPT.iter().any(|k| a.path().is_ident(k)));
     diagnostics.extend(refused.iter().map(|attr| {
         let path = attr.path();
         let name = quote::quote!(#path).to_string();

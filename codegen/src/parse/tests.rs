@@ -66,7 +66,10 @@ fn literals_are_rounded_once_from_decimal() {
 
 #[test]
 fn a_body_with_an_error_leaves_the_signature_and_the_outputs_whole() {
-    let parsed = parsed("hidden = 64", "fn p(a: Tokens, w: Channels<f32>) -> (Tokens, Tokens<f32>) { let b = a / 2.0; let c = a + w; (b, c) }");
+    let parsed = parsed(
+        "hidden = 64",
+        "fn p(a: Tokens, w: Channels<f32>) -> (Tokens, Tokens<f32>) { let b = a / 2.0; let c = a + w; (b, c) }",
+    );
     assert_eq!(names(&parsed), ["Division"]);
     assert_eq!(parsed.signature.params.len(), 2);
     let outputs = parsed.outputs.iter().map(|o| (o.ident.to_string(), o.elem)).collect::<Vec<_>>();
@@ -82,8 +85,14 @@ fn a_body_that_is_not_rust_yet_still_names_its_outputs() {
 
 #[test]
 fn every_error_is_reported_and_none_twice() {
-    let parsed = parsed("hiden = 64, top_k = 0", "fn p(a: Tokns, b: Tokens) -> Tokens { let c = a + nope; let d = soft(b) + c; d }");
-    assert_eq!(names(&parsed), ["UnknownOption", "UnknownType", "Undefined", "UnknownOperation", "DimOutOfRange", "DimWithoutUse"]);
+    let parsed = parsed(
+        "hiden = 64, top_k = 0",
+        "fn p(a: Tokns, b: Tokens) -> Tokens { let c = a + nope; let d = soft(b) + c; d }",
+    );
+    assert_eq!(
+        names(&parsed),
+        ["UnknownOption", "UnknownType", "Undefined", "UnknownOperation", "DimOutOfRange", "DimWithoutUse"]
+    );
 }
 
 #[test]
@@ -113,6 +122,7 @@ fn a_problem_points_at_the_operand() {
     let source = "#[fused_pattern]\nfn a(x: Tokens, w: Channels, eps: PerToken) -> Tokens {\n    let z = rms_norm(x, w, eps);\n    z\n}\n";
     let FileError(errors) = parse_file(source).expect_err("eps is not one value");
     assert_eq!(errors.iter().map(|e| (e.line, e.column)).collect::<Vec<_>>(), [(3, 28)]);
-    let kind = |e: &Located| matches!(&e.diagnostic, Diagnostic::Problem { kind: ProblemKind::OperandShape { .. } });
+    let kind =
+        |e: &Located| matches!(&e.diagnostic, Diagnostic::Problem { kind: ProblemKind::OperandShape { .. } });
     assert!(kind(&errors[0]));
 }

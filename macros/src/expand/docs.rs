@@ -1,0 +1,94 @@
+//! Generated documentation.
+
+use super::Names;
+use proc_macro2::TokenStream;
+use quote::quote;
+use seamline_codegen::parse::{OutputSyntax, ParamSyntax, Parsed};
+use seamline_codegen::{DType, Elem, Fixed, Role};
+use std::fmt::Write;
+use syn::ext::IdentExt;
+
+/// What follows the user's own words on the pattern's type.
+pub(super) fn pattern(parsed: &Parsed, names: &Names) -> TokenStream {
+    let fixed = &parsed.options.fixed;
+    let mut text = String::new();
+    let _ = writeln!(text, "\n\nA fused kernel; its arguments are [`{}`].\n", names.bundle);
+    let _ = writeln!(text, "| argument | | shape | dtype |\n|---|---|---|---|");
+    for (i, param) in parsed.signature.params.iter().enumerate() {
+        let Some(role) = param.role else { continue };
+        let in_place = parsed.outputs.iter().any(|o| o.in_place.is_some_and(|p| p.0 as usize == i));
+        let direction = match (in_place, param.optional) {
+            (true, _) => "in place",
+            (false, true) => "in, optional",
+            (false, false) => "in",
+        };
+        let name = param.ident.unraw();
+        let _ = writeln!(text, "| `{name}` | {direction} | `{}` | {} |", role.shape(), dtype(role, fixed));
+    }
+    for output in parsed.outputs.iter().filter(|o| o.in_place.is_none()) {
+        let role = Role::Tokens(output.elem);
+        let name = output.ident.unraw();
+        let _ = writeln!(text, "| `{name}` | out | `{}` | {} |", role.shape(), dtype(role, fixed));
+    }
+    let dims = dims(fixed);
+    if !dims.is_empty() {
+        let _ = writeln!(text, "\nFixed: {dims}. The rest is bound at `prepare`.");
+    }
+    quote!(#[doc = #text])
+}
+
+/// The docs of a parameter's field.
+pub(super) fn param(param: &ParamSyntax, in_place: bool, fixed: &Fixed) -> String {
+    let Some(role) = param.role else { return "Unknown.".to_owned() };
+    let mut text = match role {
+        Role::Scalar => "One f32, by value.".to_owned(),
+        _ => format!("`{}`: `{}` {}.", role.type_name(), role.shape(), dtype(role, fixed)),
+    };
+    text += match role {
+        Role::Permuted(_) => " Rows grouped by expert; P is as many as there are.",
+        Role::RowMap => " For each token and expert the row of it; -1 where this rank does not hold it.",
+        Role::Channels(_) => " Constant: read before the kernel in front has finished.",
+        _ => "",
+    };
+    if in_place {
+        text += " Read, then overwritten.";
+    } else if param.optional {
+        text += " `None`: nothing is added.";
+    }
+    text
+}
+
+/// The docs of an output's field.
+pub(super) fn output(output: &OutputSyntax, fixed: &Fixed) -> String {
+    let role = Role::Tokens(output.elem);
+    format!("Written: `{}` {}.", role.shape(), dtype(role, fixed))
+}
+
+fn dtype(role: Role, fixed: &Fixed) -> String {
+    let elem = match role {
+        Role::Tokens(e)
+        | Role::Permuted(e)
+        | Role::ExpertWeights(e)
+        | Role::Channels(e)
+        | Role::PerToken(e) => e,
+        _ => Elem::Fixed(role.dtype(DType::F32)),
+    };
+    match (elem, fixed.dtype) {
+        (Elem::Fixed(d), _) | (Elem::Pattern, Some(d)) => d.to_string(),
+        (Elem::Pattern, None) => "the pattern's dtype".to_owned(),
+    }
+}
+
+/// `hidden = 7168, dtype = bf16`.
+fn dims(fixed: &Fixed) -> String {
+    let number = |name, n: Option<u32>| n.map(|n| format!("`{name} = {n}`"));
+    let named = |name, d: Option<DType>| d.map(|d| format!("`{name} = {d}`"));
+    let all = [
+        number("hidden", fixed.hidden),
+        number("top_k", fixed.top_k),
+        number("ranks", fixed.ranks),
+        named("dtype", fixed.dtype),
+        named("wire", fixed.wire),
+    ];
+    all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}

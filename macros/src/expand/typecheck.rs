@@ -1,0 +1,87 @@
+//! The body once more, as a fn that is never called: for the compiler's own type errors, and for hover and
+//! go-to-definition in editors.
+
+use super::{Names, levels};
+use proc_macro2::{Group, Literal, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use seamline_codegen::parse::Parsed;
+use syn::{Expr, Stmt};
+
+pub(super) fn typecheck(parsed: &Parsed, names: &Names) -> TokenStream {
+    let levels = levels(parsed);
+    let syntax = &parsed.syntax;
+    let whole = parsed.diagnostics.is_empty();
+    let body = match whole {
+        true => statements(&parsed.statements, &names.krate),
+        false => parsed.body.clone(),
+    };
+    let body = f32_literals(body);
+    // What was reported must not be reported again by the compiler; an editor still wants to look inside.
+    let shown = (!whole).then(|| quote!(#[cfg(rust_analyzer)]));
+    quote! {
+        #(#levels)*
+        #shown
+        const _: () = {
+            #[allow(warnings, clippy::all)]
+            #syntax { #body }
+        };
+    }
+}
+
+/// The body, with a conversion where a computed value (f32) meets a declared dtype: in an assignment and in
+/// the result.
+fn statements(statements: &[Stmt], krate: &TokenStream) -> TokenStream {
+    let store = |e: &Expr| quote!(#krate::dsl::store(#e));
+    let mut out = TokenStream::new();
+    for statement in statements {
+        match statement {
+            Stmt::Expr(Expr::Assign(assign), semi) => {
+                let (left, right) = (&assign.left, store(&assign.right));
+                out.extend(quote!(#left = #right #semi));
+            }
+            Stmt::Expr(result, None) => out.extend(returned(result, &store)),
+            other => other.to_tokens(&mut out),
+        }
+    }
+    out
+}
+
+fn returned(result: &Expr, store: &impl Fn(&Expr) -> TokenStream) -> TokenStream {
+    match result {
+        Expr::Paren(inner) => returned(&inner.expr, store),
+        Expr::Tuple(tuple) => {
+            let elements = tuple.elems.iter().map(store);
+            quote!((#(#elements,)*))
+        }
+        one => store(one),
+    }
+}
+
+/// Gives every number the suffix that says what it is in a pattern.
+fn f32_literals(tokens: TokenStream) -> TokenStream {
+    let suffixed = |token: TokenTree| match token {
+        TokenTree::Group(group) => {
+            let mut inner = Group::new(group.delimiter(), f32_literals(group.stream()));
+            inner.set_span(group.span());
+            TokenTree::Group(inner)
+        }
+        TokenTree::Literal(literal) => match f32_literal(&literal) {
+            Some(mut number) => {
+                number.set_span(literal.span());
+                TokenTree::Literal(number)
+            }
+            None => TokenTree::Literal(literal),
+        },
+        other => other,
+    };
+    tokens.into_iter().map(suffixed).collect()
+}
+
+/// The number with its suffix; `None` if it is none, or has one.
+fn f32_literal(literal: &Literal) -> Option<Literal> {
+    let text = literal.to_string();
+    let decimal = text.starts_with(|c: char| c.is_ascii_digit())
+        && text.ends_with(|c: char| c.is_ascii_digit() || c == '.');
+    let text = text.trim_end_matches('.');
+    decimal.then(|| format!("{text}f32").parse().ok()).flatten()
+}

@@ -1,0 +1,80 @@
+//! The operations that are called by name.
+
+use super::{Channels, ExpertWeights, Permuted, RowMap, Scalar, Tokens};
+use std::marker::PhantomData;
+
+mod sealed {
+    pub trait Sealed {}
+}
+use sealed::Sealed;
+
+/// What [`finalize`] weights rows by: [`ExpertWeights`], or an `Option` of them. Absent means 1.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the weights of experts: pass `ExpertWeights`, or an `Option` of them"
+)]
+pub trait ExpertWeighting: Sealed {}
+impl<D> Sealed for ExpertWeights<D> {}
+impl<D> ExpertWeighting for ExpertWeights<D> {}
+impl<D> Sealed for Option<ExpertWeights<D>> {}
+impl<D> ExpertWeighting for Option<ExpertWeights<D>> {}
+
+/// What [`rms_norm`] multiplies by: [`Channels`], or one value for all.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the weight of a norm: pass `Channels`, or one value for all channels"
+)]
+pub trait NormWeight: Sealed {}
+impl<D> Sealed for Channels<D> {}
+impl<D> NormWeight for Channels<D> {}
+impl NormWeight for Scalar {}
+impl NormWeight for f32 {}
+
+/// One value for the launch: a [`Scalar`] or a number.
+#[diagnostic::on_unimplemented(message = "`{Self}` is not one value: pass a `Scalar` or a number")]
+pub trait Uniform: Sealed {}
+impl Sealed for Scalar {}
+impl Uniform for Scalar {}
+impl Sealed for f32 {}
+impl Uniform for f32 {}
+
+/// MoE finalize: for each token the weighted sum of its K rows, `Σₖ weights[t, k] · rows[map[t, k]]`.
+///
+/// # Shapes
+/// `rows [P, H]`, `map [T, K]`, `weights [T, K]`, result `[T, H]`.
+///
+/// # Rounding
+/// A chain of fused multiply-adds in f32, in the order of k, from +0.0. A row of index -1 is skipped, never
+/// multiplied by zero, so a NaN behind it does not matter; with all rows skipped the sum is +0.0. Without
+/// weights, each weight is 1.
+pub fn finalize<D>(_rows: Permuted<D>, _map: RowMap, _weights: impl ExpertWeighting) -> Tokens<f32> {
+    Tokens(PhantomData)
+}
+
+/// The sum of `x` over the ranks of the group, the same on every rank.
+///
+/// A pattern has at most one; everything that is to be summed over ranks is added before it.
+///
+/// # Shapes
+/// `x [T, H]`, result `[T, H]`.
+///
+/// # Rounding
+/// Each rank's `x` is rounded once to the wire's dtype (the pattern's, or `wire = …` of the attribute). The
+/// sum starts from rank 0's and adds the others in rank order, in f32. With one rank there is no wire, and
+/// the result is `x`.
+pub fn all_reduce<D>(_x: Tokens<D>) -> Tokens<f32> {
+    Tokens(PhantomData)
+}
+
+/// Root mean square norm over channels: `x / sqrt(mean(x²) + eps) · w`.
+///
+/// Gemma's is `rms_norm(x, 1.0 + w, eps)`; without a weight it is `rms_norm(x, 1.0, eps)`.
+///
+/// # Shapes
+/// `x [T, H]`, `w [H]` or one value, `eps` one value, result `[T, H]`.
+///
+/// # Rounding
+/// In f32: `mean = Σx² / H`, `s = 1 / sqrt(mean + eps)`, result `(x · s) · w`, division and square root as
+/// IEEE 754 has them. The sum of squares follows one fixed tree that depends on H alone, so a token's bits
+/// do not depend on the batch it is in.
+pub fn rms_norm<D>(_x: Tokens<D>, _w: impl NormWeight, _eps: impl Uniform) -> Tokens<f32> {
+    Tokens(PhantomData)
+}
