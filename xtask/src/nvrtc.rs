@@ -1,0 +1,90 @@
+//! NVRTC for machines that have none: NVIDIA's wheel from PyPI, into the target folder.
+
+use crate::cargo::target;
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The environment variable by which seamline finds NVRTC before anything else.
+pub const VARIABLE: &str = "SEAMLINE_NVRTC_PATH";
+
+/// Pinned: register budgets are of this version, and a later wheel must not change what a test says.
+const WHEEL: &str = "nvidia-cuda-nvrtc==13.0.88";
+
+/// An NVRTC on this machine.
+pub struct Nvrtc {
+    /// The folder of libnvrtc.
+    pub folder: PathBuf,
+    /// Who put it there.
+    pub origin: &'static str,
+}
+
+/// Finds NVRTC, or installs it into the target folder.
+pub fn provide() -> Result<Nvrtc> {
+    if let Some(found) = find() {
+        return Ok(found);
+    }
+    let into = target().join("nvrtc");
+    install(&into)?;
+    let folder = in_wheel(&into).with_context(|| {
+        format!("`{WHEEL}` left no libnvrtc in {}: remove that folder and try again", into.display())
+    })?;
+    Ok(Nvrtc { folder, origin: "PyPI" })
+}
+
+fn find() -> Option<Nvrtc> {
+    if let Some(path) = std::env::var_os(VARIABLE).map(PathBuf::from) {
+        let folder = if path.is_dir() { path } else { path.parent()?.to_path_buf() };
+        return Some(Nvrtc { folder, origin: VARIABLE });
+    }
+    if let Some(folder) = in_wheel(&target().join("nvrtc")) {
+        return Some(Nvrtc { folder, origin: "the target folder" });
+    }
+    let toolkits = ["CUDA_PATH", "CUDA_HOME"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+    toolkits
+        .chain([PathBuf::from("/usr/local/cuda")])
+        .flat_map(|toolkit| ["lib64", "lib", "targets/x86_64-linux/lib"].map(|lib| toolkit.join(lib)))
+        .find(|folder| holds_nvrtc(folder))
+        .map(|folder| Nvrtc { folder, origin: "a CUDA toolkit" })
+}
+
+/// Where a wheel keeps its libraries: `nvidia/cu13/lib`, or `nvidia/cuda_nvrtc/lib` before CUDA 13.
+fn in_wheel(site: &Path) -> Option<PathBuf> {
+    ["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"]
+        .map(|lib| site.join(lib))
+        .into_iter()
+        .find(|folder| holds_nvrtc(folder))
+}
+
+fn holds_nvrtc(folder: &Path) -> bool {
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    names.map(|entry| entry.file_name()).any(|name| name.to_string_lossy().starts_with("libnvrtc.so"))
+}
+
+fn install(into: &Path) -> Result<()> {
+    println!("no NVRTC found: installing {WHEEL} into {} (90 MB)", into.display());
+    // Installed beside, then renamed: an interrupted download is not taken for an NVRTC.
+    let fresh = into.with_extension(format!("{}.new", std::process::id()));
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile"]);
+    pip.arg("--target").arg(&fresh).arg(WHEEL);
+    let output = match pip.output() {
+        Ok(output) => output,
+        Err(error) => {
+            bail!("cannot run python3, which installs {WHEEL}: {error}; install Python with pip, or {HINT}")
+        }
+    };
+    if !output.status.success() {
+        let _ = std::fs::remove_dir_all(&fresh);
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "pip could not install {WHEEL}: is pip there, and PyPI reachable? Otherwise {HINT}\n{}",
+            said.trim()
+        );
+    }
+    let _ = std::fs::remove_dir_all(into);
+    std::fs::rename(&fresh, into)
+        .with_context(|| format!("cannot rename {} to {}", fresh.display(), into.display()))
+}
+
+const HINT: &str = "install a CUDA toolkit and set SEAMLINE_NVRTC_PATH to the folder of its libnvrtc";
