@@ -1,0 +1,239 @@
+//! Schedules and their launch geometry: pure functions of program, architecture, tokens and ranks per device.
+
+use crate::{Program, phases::Phases};
+
+/// One way to run a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Schedule {
+    /// One rank: one pass over memory.
+    Local,
+    /// Each rank pushes its partial row to all, and polls its own memory.
+    OneShot,
+}
+
+impl Schedule {
+    /// Its name in commands, messages and entry points.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Schedule::Local => "local",
+            Schedule::OneShot => "one_shot",
+        }
+    }
+}
+
+/// How an entry deals rows to threads. Compile-time constants of the generated code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Geometry {
+    /// The schedule.
+    pub schedule: Schedule,
+    /// CTAs of the cluster that shares a row.
+    pub ctas: u32,
+    /// Threads of a CTA.
+    pub threads: u32,
+    /// Lanes of 8 channels per thread.
+    pub vectors: u32,
+    /// Rows that finalize asks for at once.
+    pub batch: u32,
+    /// CTAs that should fit on one SM; bounds the registers.
+    pub blocks_per_sm: u32,
+    /// Whether outputs are stored past the cache.
+    pub streaming: bool,
+    /// Whether a cluster takes several tokens, sending all before it receives any.
+    pub waves: bool,
+}
+
+/// What geometry depends on of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DeviceModel {
+    /// Compute capability, major and minor.
+    pub capability: (u32, u32),
+    /// Multiprocessors.
+    pub sms: u32,
+    /// Threads that fit on one of them.
+    pub threads_per_sm: u32,
+    /// Bytes of the L2 cache.
+    pub l2_bytes: u64,
+}
+
+impl DeviceModel {
+    /// What is assumed where there is no device: the simulator, and `show`.
+    pub const H200: DeviceModel =
+        DeviceModel { capability: (9, 0), sms: 132, threads_per_sm: 2048, l2_bytes: 60 << 20 };
+}
+
+/// How the tokens of one call are launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LaunchShape {
+    /// The geometry.
+    pub geometry: Geometry,
+    /// Clusters of the grid.
+    pub clusters: u32,
+}
+
+/// Decides geometries.
+#[derive(Clone, Debug)]
+pub struct Planner<'a> {
+    program: &'a Program,
+    device: DeviceModel,
+    /// Ranks that share the device.
+    ranks_per_device: u32,
+    /// Whether the successor of a launch may start while it runs, and take room beside it.
+    early_trigger: bool,
+    crosses_exchange: bool,
+}
+
+const WARP: u32 = 32;
+const LANE: u32 = 8;
+const MAX_THREADS: u32 = 1024;
+/// Registers of an SM.
+const REGISTERS: u32 = 65_536;
+
+impl<'a> Planner<'a> {
+    /// A planner for `program` on `device`.
+    pub fn new(
+        program: &'a Program,
+        device: DeviceModel,
+        ranks_per_device: u32,
+        early_trigger: bool,
+    ) -> Self {
+        let crosses_exchange = Phases::of(program).crosses_exchange(program);
+        Planner { program, device, ranks_per_device, early_trigger, crosses_exchange }
+    }
+
+    /// The schedule that runs the program.
+    pub fn schedule(&self) -> Schedule {
+        match self.program.exchanges() {
+            true => Schedule::OneShot,
+            false => Schedule::Local,
+        }
+    }
+
+    /// The shape of a launch of `tokens` tokens (at least 1).
+    pub fn shape(&self, tokens: u64) -> LaunchShape {
+        match self.schedule() {
+            Schedule::Local => self.local(tokens),
+            Schedule::OneShot => self.one_shot(tokens),
+        }
+    }
+
+    /// The most tokens that one launch of `one_shot` takes, whatever the region holds.
+    pub fn tokens_per_launch(&self) -> u64 {
+        match (self.schedule(), self.crosses_exchange) {
+            (Schedule::Local, _) | (Schedule::OneShot, false) => u64::from(i32::MAX as u32 / LANE),
+            (Schedule::OneShot, true) => u64::from(self.resident(&self.wide(1))),
+        }
+    }
+
+    /// Every geometry that a launch of up to `max_tokens` tokens may take, without repetition.
+    pub fn geometries(&self, max_tokens: u64) -> Vec<Geometry> {
+        let mut all: Vec<Geometry> = Vec::new();
+        let mut tokens = 1;
+        while tokens <= max_tokens {
+            let shape = self.shape(tokens);
+            if !all.contains(&shape.geometry) {
+                all.push(shape.geometry);
+            }
+            tokens = self.next_change(tokens, max_tokens);
+        }
+        all
+    }
+
+    /// The next token count after `tokens`, up to `max_tokens`, at which the geometry may change.
+    fn next_change(&self, tokens: u64, max_tokens: u64) -> u64 {
+        // Geometry changes at most a few times and only ever once in that direction, so a bisection finds the place.
+        let at = self.shape(tokens).geometry;
+        if self.shape(max_tokens).geometry == at {
+            return max_tokens + 1;
+        }
+        let (mut same, mut other) = (tokens, max_tokens);
+        while other - same > 1 {
+            let middle = same + (other - same) / 2;
+            match self.shape(middle).geometry == at {
+                true => same = middle,
+                false => other = middle,
+            }
+        }
+        other
+    }
+
+    fn lanes(&self) -> u32 {
+        self.program.dims.hidden.div_ceil(LANE)
+    }
+
+    /// Deals a row over at most `ctas` CTAs of at most `most` threads, `blocks_per_sm` of them on an SM.
+    fn deal(&self, ctas: u32, most: u32, blocks_per_sm: u32, streaming: bool) -> Geometry {
+        let lanes = self.lanes();
+        let vectors = lanes.div_ceil(ctas * most);
+        let threads = lanes.div_ceil(ctas * vectors).next_multiple_of(WARP);
+        // What a thread may hold decides how many rows it asks for at once; 56 registers are for everything else.
+        let registers = (REGISTERS / (threads * blocks_per_sm)).min(255);
+        let row_registers = LANE * self.program.dims.dtype.size() as u32 / 4;
+        let batch = (registers.saturating_sub(40) / row_registers).clamp(1, 16);
+        Geometry {
+            schedule: self.schedule(),
+            // Rounding threads up to warps may leave CTAs without a lane.
+            ctas: lanes.div_ceil(threads * vectors),
+            threads,
+            vectors,
+            batch: self.program.dims.top_k.clamp(1, batch),
+            blocks_per_sm,
+            streaming,
+            waves: false,
+        }
+    }
+
+    /// A row as wide as it goes: one lane per thread where `ctas` CTAs can hold it.
+    fn wide(&self, ctas: u32) -> Geometry {
+        let threads = self.lanes().div_ceil(ctas).next_multiple_of(WARP).min(MAX_THREADS);
+        self.deal(ctas, MAX_THREADS, (512 / threads).clamp(1, 4), false)
+    }
+
+    /// A row on one CTA, for bandwidth: two CTAs of half an SM's threads, so that one loads while the other reduces.
+    fn narrow(&self) -> Geometry {
+        let lanes = self.lanes();
+        let most = if lanes.div_ceil(2) <= 512 { 512 } else { MAX_THREADS };
+        let vectors = if lanes <= 256 { 1 } else { lanes.div_ceil(most).max(2) };
+        let threads = lanes.div_ceil(vectors).next_multiple_of(WARP);
+        self.deal(1, threads, (1024 / threads).max(1), true)
+    }
+
+    /// Clusters of `geometry` that one rank may count on, its PDL successor resident beside it. `__launch_bounds__` makes the
+    /// compiler keep `blocks_per_sm`.
+    fn resident(&self, geometry: &Geometry) -> u32 {
+        let share = self.ranks_per_device * if self.early_trigger { 2 } else { 1 };
+        let ctas = self.device.sms * geometry.blocks_per_sm;
+        // A cluster lies within a GPC, so part of the SMs may be left over.
+        let usable = if geometry.ctas > 1 { ctas - ctas / 8 } else { ctas };
+        (usable / geometry.ctas / share).max(1)
+    }
+
+    /// The widest row such that the SMs have at most two CTAs each, if it is resident.
+    fn widest(&self, tokens: u64, fits: impl Fn(&Geometry) -> bool) -> Option<Geometry> {
+        let ctas_on_device = |g: &Geometry| tokens * u64::from(g.ctas * self.ranks_per_device);
+        [8, 4, 2, 1]
+            .into_iter()
+            .map(|ctas| self.wide(ctas))
+            .find(|g| ctas_on_device(g) <= 2 * u64::from(self.device.sms) && fits(g))
+    }
+
+    fn local(&self, tokens: u64) -> LaunchShape {
+        let geometry = self.widest(tokens, |g| g.ctas > 1).unwrap_or_else(|| self.narrow());
+        LaunchShape { geometry, clusters: tokens as u32 }
+    }
+
+    fn one_shot(&self, tokens: u64) -> LaunchShape {
+        let resident = |g: &Geometry| u64::from(self.resident(g));
+        if let Some(geometry) = self.widest(tokens, |g| tokens <= resident(g)) {
+            return LaunchShape { geometry, clusters: tokens as u32 };
+        }
+        let geometry = self.wide(1);
+        match tokens <= resident(&geometry) {
+            true => LaunchShape { geometry, clusters: tokens as u32 },
+            false => LaunchShape {
+                geometry: Geometry { waves: true, ..geometry },
+                clusters: self.resident(&geometry),
+            },
+        }
+    }
+}

@@ -1,0 +1,139 @@
+// The device layer: everything that is PTX or a CUDA builtin, one line each. No CUDA header is included, because
+// cooperative_groups.h alone costs NVRTC over 500 ms. seamline-sim has a twin of this file with the same names, which
+// runs them on a CPU; whatever a schedule needs from the machine goes through here.
+
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int i32;
+typedef long long i64;
+
+#define SEAMLINE_DEVICE static __device__ __forceinline__
+#define SEAMLINE_CONSTEXPR static __device__ constexpr
+#define SEAMLINE_KERNEL(threads, blocks_per_sm) extern "C" __global__ void __launch_bounds__(threads, blocks_per_sm)
+#define SEAMLINE_PARAM const __grid_constant__
+#define SEAMLINE_SHARED(type, name, count) __shared__ __align__(16) type name[count]
+#define SEAMLINE_UNROLL _Pragma("unroll")
+
+// N 32-bit words that one access moves.
+template <int N> struct __align__(N * 4) Words { u32 w[N]; };
+
+namespace device {
+
+// Where this thread is.
+SEAMLINE_DEVICE u32 thread() { return threadIdx.x; }
+SEAMLINE_DEVICE u32 block() { return blockIdx.x; }
+SEAMLINE_DEVICE u32 blocks() { return gridDim.x; }
+SEAMLINE_DEVICE u32 grid_row() { return blockIdx.y; }
+SEAMLINE_DEVICE u32 cluster_rank() { u32 r; asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }
+
+// Programmatic dependent launch. After the wait, all that the preceding kernels wrote is visible.
+SEAMLINE_DEVICE void grid_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+SEAMLINE_DEVICE void grid_launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+// Barriers and lanes.
+SEAMLINE_DEVICE void block_barrier() { asm volatile("barrier.sync.aligned 0;" ::: "memory"); }
+SEAMLINE_DEVICE void cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
+SEAMLINE_DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+SEAMLINE_DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+SEAMLINE_DEVICE float shuffle_xor(float x, u32 mask) {
+  float r;
+  asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=f"(r) : "f"(x), "r"(mask));
+  return r;
+}
+// Stores to `p`, a shared variable of this block, in the block `rank` of the cluster.
+SEAMLINE_DEVICE void store_cluster(float* p, u32 rank, float x) {
+  u32 local = (u32)__cvta_generic_to_shared(p), remote;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(local), "r"(rank));
+  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(remote), "f"(x) : "memory");
+}
+
+// Global memory. Each access is predicated: one that is off touches nothing and reads zero, without a branch. `const` loads read
+// what nobody writes during the kernel; the others may follow a store of this thread.
+#define SEAMLINE_LOAD(name, op)                                                                                             \
+  SEAMLINE_DEVICE Words<4> name##16(const void* p, bool on) {                                                               \
+    Words<4> v = {{0, 0, 0, 0}};                                                                                            \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %5, 0; @on " op ".v4.u32 {%0, %1, %2, %3}, [%4];}"                        \
+                 : "+r"(v.w[0]), "+r"(v.w[1]), "+r"(v.w[2]), "+r"(v.w[3]) : "l"(p), "r"((u32)on) : "memory");               \
+    return v;                                                                                                               \
+  }                                                                                                                         \
+  SEAMLINE_DEVICE Words<2> name##8(const void* p, bool on) {                                                                \
+    Words<2> v = {{0, 0}};                                                                                                  \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %3, 0; @on " op ".v2.u32 {%0, %1}, [%2];}"                                \
+                 : "+r"(v.w[0]), "+r"(v.w[1]) : "l"(p), "r"((u32)on) : "memory");                                           \
+    return v;                                                                                                               \
+  }                                                                                                                         \
+  SEAMLINE_DEVICE u32 name##4(const void* p, bool on) {                                                                     \
+    u32 v = 0;                                                                                                              \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u32 %0, [%1];}" : "+r"(v) : "l"(p), "r"((u32)on) : "memory"); \
+    return v;                                                                                                               \
+  }                                                                                                                         \
+  SEAMLINE_DEVICE u16 name##2(const void* p, bool on) {                                                                     \
+    u16 v = 0;                                                                                                              \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u16 %0, [%1];}" : "+h"(v) : "l"(p), "r"((u32)on) : "memory"); \
+    return v;                                                                                                               \
+  }
+SEAMLINE_LOAD(load_const, "ld.global.nc.L1::no_allocate")
+SEAMLINE_LOAD(load_index, "ld.global.nc")
+SEAMLINE_LOAD(load, "ld.global")
+
+#define SEAMLINE_STORE(name, op)                                                                                            \
+  SEAMLINE_DEVICE void name##16(void* p, Words<4> v, bool on) {                                                             \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %5, 0; @on " op ".v4.u32 [%0], {%1, %2, %3, %4};}"                        \
+                 ::"l"(p), "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3]), "r"((u32)on) : "memory");                    \
+  }                                                                                                                         \
+  SEAMLINE_DEVICE void name##8(void* p, Words<2> v, bool on) {                                                              \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %3, 0; @on " op ".v2.u32 [%0], {%1, %2};}" ::"l"(p), "r"(v.w[0]), "r"(v.w[1]), "r"((u32)on) : "memory"); \
+  }                                                                                                                         \
+  SEAMLINE_DEVICE void name##4(void* p, u32 v, bool on) {                                                                   \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u32 [%0], %1;}" ::"l"(p), "r"(v), "r"((u32)on) : "memory"); \
+  }                                                                                                                         \
+  SEAMLINE_DEVICE void name##2(void* p, u16 v, bool on) {                                                                   \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u16 [%0], %1;}" ::"l"(p), "h"(v), "r"((u32)on) : "memory"); \
+  }
+SEAMLINE_STORE(store, "st.global")
+SEAMLINE_STORE(store_streaming, "st.global.cs")
+
+// Exchange memory: shared with other GPUs, strong at system scope. Each 32-bit word is single-copy atomic; a vector is
+// four words that may arrive apart.
+SEAMLINE_DEVICE Words<4> exchange_load16(const void* p) {
+  Words<4> v;
+  asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3]) : "l"(p) : "memory");
+  return v;
+}
+// A store to the memory of a rank, this one's or another's: the data it sends.
+SEAMLINE_DEVICE void exchange_push16(void* p, Words<4> v, bool on) {
+  asm volatile("{.reg .pred on; setp.ne.u32 on, %5, 0; @on st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %4};}"
+               ::"l"(p), "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3]), "r"((u32)on) : "memory");
+}
+// A store to this rank's own memory, that empties a slot.
+SEAMLINE_DEVICE void exchange_arm16(void* p, Words<4> v, bool on) { exchange_push16(p, v, on); }
+
+// Control words: epochs, the fault word, counters. Strong at system scope.
+SEAMLINE_DEVICE u32 control_load(const u32* p) { u32 v; asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory"); return v; }
+SEAMLINE_DEVICE void control_store(u32* p, u32 v) { asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory"); }
+SEAMLINE_DEVICE void control_release(u32* p, u32 v) { asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory"); }
+SEAMLINE_DEVICE void control_add(u32* p, u32 v) { asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory"); }
+SEAMLINE_DEVICE u32 control_exchange_if_zero(u32* p, u32 v) {
+  u32 old;
+  asm volatile("atom.relaxed.gpu.global.cas.b32 %0, [%1], 0, %2;" : "=r"(old) : "l"(p), "r"(v) : "memory");
+  return old;
+}
+// Nanoseconds on a clock that all blocks share.
+SEAMLINE_DEVICE u64 clock_ns() { u64 t; asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)); return t; }
+
+// Arithmetic that C++ does not spell: every result is rounded once, to nearest even; subnormals are kept.
+SEAMLINE_DEVICE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+SEAMLINE_DEVICE float sqrt(float x) { return __fsqrt_rn(x); }
+SEAMLINE_DEVICE float divide(float a, float b) { return __fdiv_rn(a, b); }
+SEAMLINE_DEVICE float reciprocal(float x) { return __frcp_rn(x); }
+SEAMLINE_DEVICE u32 max(u32 a, u32 b) { return ::max(a, b); }
+SEAMLINE_DEVICE float from_bits(u32 x) { return __uint_as_float(x); }
+SEAMLINE_DEVICE u32 to_bits(float x) { return __float_as_uint(x); }
+
+// Conversions: to nearest even, overflow to infinity, NaN to 0x7FFF. The first element is the low half.
+SEAMLINE_DEVICE u32 to_bf16x2(float lo, float hi) { u32 d; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(hi), "f"(lo)); return d; }
+SEAMLINE_DEVICE u32 to_f16x2(float lo, float hi) { u32 d; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(hi), "f"(lo)); return d; }
+SEAMLINE_DEVICE float from_f16(u16 x) { float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x)); return f; }
+
+}  // namespace device
