@@ -1,0 +1,187 @@
+// The device layer on a CPU: the twin of templates/cuda/device.cuh, with the same names. Each CUDA thread is a fiber. What
+// computes is plain C++; what waits, or touches memory that the simulator watches, calls it through a table of functions.
+//
+// No header is included: a standard one costs more to compile than a kernel.
+
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int i32;
+typedef long long i64;
+
+#define __device__
+#define __forceinline__ inline
+#define SEAMLINE_DEVICE static inline
+#define SEAMLINE_CONSTEXPR static constexpr
+#define SEAMLINE_KERNEL(threads, blocks_per_sm) extern "C" void
+#define SEAMLINE_PARAM const
+#define SEAMLINE_UNROLL
+// A static's address tells one shared variable from the others, as it does in CUDA: one per declaration and instantiation.
+#define SEAMLINE_SHARED(type, name, count) \
+  static char name##_tag;                  \
+  type(&name)[count] = *(type(*)[count])device::shared(&name##_tag, sizeof(type[count]))
+
+template <int N> struct alignas(N * 4) Words { u32 w[N]; };
+
+namespace device {
+
+// Where a primitive is called from, in the generated source.
+struct Place {
+  const char* file;
+  u32 line;
+};
+#define SEAMLINE_PLACE const char *file = __builtin_FILE(), u32 line = __builtin_LINE()
+
+// What the simulator keeps for a thread, at the top of the thread's own stack. Only the fields that this file reads.
+struct Thread {
+  const struct Host* host;
+  u32 thread, block, blocks, grid_row, cluster_rank;
+};
+
+// What an access does: the simulator knows which memory allows it. The values are seamline-sim's.
+enum AccessKind : u32 { LOAD_CONST, LOAD, STORE, POLL, PUSH, ARM, CONTROL_LOAD, CONTROL_STORE };
+enum BarrierKind : u32 { BLOCK, CLUSTER_ARRIVE_RELAXED, CLUSTER_ARRIVE, CLUSTER_WAIT, GRID_WAIT, GRID_LAUNCH_DEPENDENTS };
+
+struct Host {
+  void (*access)(Thread*, AccessKind, const void*, u32 bytes, Place);
+  void (*exchange_load)(Thread*, const void*, u32* words, Place);
+  void (*exchange_store)(Thread*, AccessKind, void*, const u32* words, Place);
+  u32 (*control_load)(Thread*, const u32*, Place);
+  void (*barrier)(Thread*, BarrierKind, Place);
+  u32 (*shuffle_xor)(Thread*, u32 bits, u32 mask, Place);
+  void* (*shared)(Thread*, const void* tag, u64 bytes, Place);
+  void (*store_cluster)(Thread*, float*, u32 rank, float, Place);
+  u64 (*clock_ns)(Thread*);
+};
+
+// The stack says who runs: a fiber's stack is an aligned piece of SEAMLINE_STACK_BYTES, whose last SEAMLINE_THREAD_BYTES are
+// its Thread. Nothing global changes when fibers switch, and runs on several OS threads do not meet.
+SEAMLINE_DEVICE Thread* self() {
+  return (Thread*)(((u64)__builtin_frame_address(0) | (SEAMLINE_STACK_BYTES - 1)) + 1 - SEAMLINE_THREAD_BYTES);
+}
+
+SEAMLINE_DEVICE u32 thread() { return self()->thread; }
+SEAMLINE_DEVICE u32 block() { return self()->block; }
+SEAMLINE_DEVICE u32 blocks() { return self()->blocks; }
+SEAMLINE_DEVICE u32 grid_row() { return self()->grid_row; }
+SEAMLINE_DEVICE u32 cluster_rank() { return self()->cluster_rank; }
+
+#define SEAMLINE_BARRIER(name, kind) \
+  SEAMLINE_DEVICE void name(SEAMLINE_PLACE) { self()->host->barrier(self(), kind, Place{file, line}); }
+SEAMLINE_BARRIER(grid_wait, GRID_WAIT)
+SEAMLINE_BARRIER(grid_launch_dependents, GRID_LAUNCH_DEPENDENTS)
+SEAMLINE_BARRIER(block_barrier, BLOCK)
+SEAMLINE_BARRIER(cluster_arrive_relaxed, CLUSTER_ARRIVE_RELAXED)
+SEAMLINE_BARRIER(cluster_arrive, CLUSTER_ARRIVE)
+SEAMLINE_BARRIER(cluster_wait, CLUSTER_WAIT)
+
+SEAMLINE_DEVICE float from_bits(u32 x) { float f; __builtin_memcpy(&f, &x, 4); return f; }
+SEAMLINE_DEVICE u32 to_bits(float x) { u32 u; __builtin_memcpy(&u, &x, 4); return u; }
+
+SEAMLINE_DEVICE float shuffle_xor(float x, u32 mask, SEAMLINE_PLACE) {
+  return from_bits(self()->host->shuffle_xor(self(), to_bits(x), mask, Place{file, line}));
+}
+SEAMLINE_DEVICE void* shared(const void* tag, u64 bytes, SEAMLINE_PLACE) { return self()->host->shared(self(), tag, bytes, Place{file, line}); }
+SEAMLINE_DEVICE void store_cluster(float* p, u32 rank, float x, SEAMLINE_PLACE) { self()->host->store_cluster(self(), p, rank, x, Place{file, line}); }
+
+// An access that is not `on` touches nothing; such a load gives zero.
+template <class T> SEAMLINE_DEVICE T checked_load(AccessKind kind, const void* p, bool on, Place place) {
+  T v;
+  __builtin_memset(&v, 0, sizeof(T));
+  if (on) {
+    self()->host->access(self(), kind, p, sizeof(T), place);
+    __builtin_memcpy(&v, p, sizeof(T));
+  }
+  return v;
+}
+template <class T> SEAMLINE_DEVICE void checked_store(void* p, T v, bool on, Place place) {
+  if (!on) return;
+  self()->host->access(self(), STORE, p, sizeof(T), place);
+  __builtin_memcpy(p, &v, sizeof(T));
+}
+#define SEAMLINE_LOAD_OF(name, type, kind) \
+  SEAMLINE_DEVICE type name(const void* p, bool on, SEAMLINE_PLACE) { return checked_load<type>(kind, p, on, Place{file, line}); }
+#define SEAMLINE_LOAD(name, kind)           \
+  SEAMLINE_LOAD_OF(name##16, Words<4>, kind) \
+  SEAMLINE_LOAD_OF(name##8, Words<2>, kind)  \
+  SEAMLINE_LOAD_OF(name##4, u32, kind)       \
+  SEAMLINE_LOAD_OF(name##2, u16, kind)
+SEAMLINE_LOAD(load_const, LOAD_CONST)
+SEAMLINE_LOAD(load_index, LOAD_CONST)
+SEAMLINE_LOAD(load, LOAD)
+#define SEAMLINE_STORE_OF(name, type) \
+  SEAMLINE_DEVICE void name(void* p, type v, bool on, SEAMLINE_PLACE) { checked_store(p, v, on, Place{file, line}); }
+#define SEAMLINE_STORE(name)           \
+  SEAMLINE_STORE_OF(name##16, Words<4>) \
+  SEAMLINE_STORE_OF(name##8, Words<2>)  \
+  SEAMLINE_STORE_OF(name##4, u32)       \
+  SEAMLINE_STORE_OF(name##2, u16)
+SEAMLINE_STORE(store)
+SEAMLINE_STORE(store_streaming)
+
+SEAMLINE_DEVICE Words<4> exchange_load16(const void* p, SEAMLINE_PLACE) {
+  Words<4> v;
+  self()->host->exchange_load(self(), p, v.w, Place{file, line});
+  return v;
+}
+SEAMLINE_DEVICE void exchange_push16(void* p, Words<4> v, bool on, SEAMLINE_PLACE) {
+  if (on) self()->host->exchange_store(self(), PUSH, p, v.w, Place{file, line});
+}
+SEAMLINE_DEVICE void exchange_arm16(void* p, Words<4> v, bool on, SEAMLINE_PLACE) {
+  if (on) self()->host->exchange_store(self(), ARM, p, v.w, Place{file, line});
+}
+
+// All fibers of a run share one OS thread, so a plain access is atomic.
+SEAMLINE_DEVICE u32 control_load(const u32* p, SEAMLINE_PLACE) { return self()->host->control_load(self(), p, Place{file, line}); }
+SEAMLINE_DEVICE void control_store(u32* p, u32 v, SEAMLINE_PLACE) {
+  self()->host->access(self(), CONTROL_STORE, p, 4, Place{file, line});
+  *p = v;
+}
+SEAMLINE_DEVICE void control_release(u32* p, u32 v, SEAMLINE_PLACE) { control_store(p, v, file, line); }
+SEAMLINE_DEVICE void control_add(u32* p, u32 v, SEAMLINE_PLACE) {
+  self()->host->access(self(), CONTROL_STORE, p, 4, Place{file, line});
+  *p += v;
+}
+SEAMLINE_DEVICE u32 control_exchange_if_zero(u32* p, u32 v, SEAMLINE_PLACE) {
+  self()->host->access(self(), CONTROL_STORE, p, 4, Place{file, line});
+  u32 old = *p;
+  if (old == 0) *p = v;
+  return old;
+}
+SEAMLINE_DEVICE u64 clock_ns() { return self()->host->clock_ns(self()); }
+
+// Built with -ffp-contract=off: what is not written as fma is rounded twice.
+SEAMLINE_DEVICE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+SEAMLINE_DEVICE float sqrt(float x) { return __builtin_sqrtf(x); }
+SEAMLINE_DEVICE u32 max(u32 a, u32 b) { return a > b ? a : b; }
+SEAMLINE_DEVICE float divide(float a, float b) { return a / b; }
+SEAMLINE_DEVICE float reciprocal(float x) { return 1.0f / x; }
+
+SEAMLINE_DEVICE u32 to_bf16(float x) {
+  u32 u = to_bits(x);
+  return x != x ? 0x7FFFu : (u + 0x7FFFu + (u >> 16 & 1)) >> 16;
+}
+SEAMLINE_DEVICE u32 to_bf16x2(float lo, float hi) { return to_bf16(lo) | to_bf16(hi) << 16; }
+
+SEAMLINE_DEVICE u32 to_f16(float x) {
+  u32 u = to_bits(x), sign = u >> 16 & 0x8000u, magnitude = u & 0x7FFFFFFFu;
+  if (magnitude > 0x7F800000u) return 0x7FFFu;
+  if (magnitude >= 0x477FF000u) return sign | 0x7C00u;  // 65520 and more: half way to what would be 65536
+  if (magnitude >= 0x38800000u) {                       // 2^-14, the least normal
+    u32 rebiased = magnitude - 0x38000000u;
+    return sign | (rebiased + 0xFFFu + (rebiased >> 13 & 1)) >> 13;
+  }
+  // A subnormal is a multiple of 2^-24, which the sum with 0.5 rounds to, because that is the last place of 0.5.
+  return sign | (to_bits(from_bits(magnitude) + 0.5f) - 0x3F000000u);
+}
+SEAMLINE_DEVICE u32 to_f16x2(float lo, float hi) { return to_f16(lo) | to_f16(hi) << 16; }
+SEAMLINE_DEVICE float from_f16(u16 x) {
+  u32 sign = (u32)(x & 0x8000u) << 16, exponent = x >> 10 & 31, fraction = x & 0x3FFu;
+  if (exponent == 0) return from_bits(to_bits((float)fraction * from_bits(0x33800000u)) | sign);  // times 2^-24
+  return from_bits(sign | (exponent == 31 ? 0x7F800000u : (exponent + 112) << 23) | fraction << 13);
+}
+
+// Calls a kernel whose one parameter is made of these slots.
+template <class Parameter> SEAMLINE_DEVICE void call(void (*kernel)(Parameter), const u64* slots) { kernel(*(const Parameter*)slots); }
+
+}  // namespace device

@@ -1,0 +1,185 @@
+//! What a run is given: kernels to launch, with the memory that each may reach.
+
+use std::borrow::Cow;
+
+/// One kernel of one rank. Launches of a rank run in the order in which they are given, as on a stream.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The kernel's name.
+    pub entry: Cow<'static, str>,
+    /// Who launches it.
+    pub rank: u32,
+    /// Blocks in x and y.
+    pub grid: (u32, u32),
+    /// Blocks of a cluster, in x; 1 without clusters.
+    pub cluster: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Whether it may begin before the launch before it has ended: programmatic dependent launch.
+    pub dependent: bool,
+    /// The kernel's one parameter, a struct of 8-byte slots.
+    pub args: Vec<u64>,
+    /// Everything it may reach.
+    pub memory: Vec<Range>,
+}
+
+/// Memory, and what a kernel may do there.
+#[derive(Clone, Debug)]
+pub struct Range {
+    /// As messages call it: the argument's name.
+    pub name: Cow<'static, str>,
+    /// Where it begins.
+    pub start: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// What may be done.
+    pub usage: Usage,
+}
+
+/// What a kernel may do in a [`Range`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Usage {
+    /// Read at any time: constant weights.
+    Weights,
+    /// Read, after the wait for the kernel before.
+    Input,
+    /// Written after the wait; what it holds may be read through coherent loads.
+    Output,
+    /// This rank's exchange memory: polled, and emptied.
+    Inbox,
+    /// Exchange memory of `rank`, this one or another: the rows in which this rank's data arrive, every `stride` bytes.
+    Outbox {
+        /// Whose memory it is.
+        rank: u32,
+        /// Bytes of a row, from each multiple of `stride`.
+        row: u64,
+        /// From a row to the next one.
+        stride: u64,
+    },
+    /// Epochs, fault words, counters: read and written.
+    Control,
+}
+
+/// What an access does. The numbers are the device layer's.
+#[allow(dead_code, reason = "the device layer makes them")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Access {
+    LoadConst,
+    Load,
+    Store,
+    Poll,
+    Push,
+    Arm,
+    ControlLoad,
+    ControlStore,
+}
+
+impl Access {
+    pub fn verb(self) -> &'static str {
+        match self {
+            Access::LoadConst => "reads, as constant memory,",
+            Access::Load => "reads",
+            Access::Store => "writes",
+            Access::Poll => "polls",
+            Access::Push => "pushes to",
+            Access::Arm => "empties",
+            Access::ControlLoad => "reads, as a control word,",
+            Access::ControlStore => "writes, as a control word,",
+        }
+    }
+
+    fn allowed(self, usage: Usage) -> bool {
+        use Usage::*;
+        match self {
+            Access::LoadConst => matches!(usage, Weights | Input),
+            Access::Load => matches!(usage, Weights | Input | Output),
+            Access::Store => matches!(usage, Output),
+            Access::Poll | Access::Arm => matches!(usage, Inbox),
+            Access::Push => matches!(usage, Outbox { .. }),
+            Access::ControlLoad | Access::ControlStore => matches!(usage, Control),
+        }
+    }
+}
+
+impl Range {
+    /// Where in the range `bytes` bytes at `address` lie, if they do.
+    fn offset(&self, address: u64, bytes: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.start)?;
+        (offset.checked_add(bytes)? <= self.bytes).then_some(offset)
+    }
+
+    pub(crate) fn allows(&self, access: Access, address: u64, bytes: u64) -> bool {
+        access.allowed(self.usage)
+            && self.offset(address, bytes).is_some_and(|offset| match self.usage {
+                Usage::Outbox { row, stride, .. } => offset % stride.max(1) + bytes <= row,
+                _ => true,
+            })
+    }
+
+    fn kind(&self) -> String {
+        match self.usage {
+            Usage::Weights => "constant weights".into(),
+            Usage::Input => "an input".into(),
+            Usage::Output => "an output".into(),
+            Usage::Inbox => "this rank's exchange memory".into(),
+            Usage::Outbox { rank, .. } => format!("this rank's rows in the exchange memory of rank {rank}"),
+            Usage::Control => "control words".into(),
+        }
+    }
+}
+
+/// What lies at `address`, in words: the range that holds it, or the nearest one before or after.
+pub(crate) fn describe(memory: &[Range], address: u64) -> String {
+    let inside = memory.iter().filter_map(|r| Some((r, r.offset(address, 1)?)));
+    // Of ranges that overlap, the shortest says most.
+    if let Some((range, offset)) = inside.min_by_key(|(r, _)| r.bytes) {
+        return match range.usage {
+            Usage::Outbox { rank, row, stride } if offset % stride.max(1) >= row => {
+                format!("{offset} bytes into the exchange memory of rank {rank}, in another rank's row")
+            }
+            _ => format!("byte {offset} of `{}`, {}", range.name, range.kind()),
+        };
+    }
+    let before = memory.iter().filter(|r| r.start + r.bytes <= address).max_by_key(|r| r.start + r.bytes);
+    let after = memory.iter().filter(|r| r.start > address).min_by_key(|r| r.start);
+    let distance = |r: &&Range| if r.start > address { r.start - address } else { address - (r.start + r.bytes) };
+    match before.into_iter().chain(after).min_by_key(distance) {
+        Some(r) if r.start > address => {
+            format!("{} bytes before `{}`, which has {} bytes", r.start - address, r.name, r.bytes)
+        }
+        Some(r) => format!("{} bytes past the end of `{}`, which has {} bytes", distance(&r), r.name, r.bytes),
+        None => "no argument".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(name: &'static str, start: u64, bytes: u64, usage: Usage) -> Range {
+        Range { name: name.into(), start, bytes, usage }
+    }
+
+    #[test]
+    fn what_is_there_decides_what_may_be_done() {
+        let out = range("out", 100, 50, Usage::Output);
+        assert!(out.allows(Access::Store, 100, 50));
+        assert!(!out.allows(Access::Store, 99, 2) && !out.allows(Access::Store, 149, 2));
+        assert!(!out.allows(Access::LoadConst, 100, 2), "a kernel's own stores are not seen by constant loads");
+        assert!(!out.allows(Access::Load, u64::MAX, 2));
+        let rows = range("peer", 64, 1000, Usage::Outbox { rank: 1, row: 16, stride: 64 });
+        assert!(rows.allows(Access::Push, 64 + 128, 16));
+        assert!(!rows.allows(Access::Push, 64 + 144, 16), "another rank's row");
+    }
+
+    #[test]
+    fn an_address_is_described_by_its_neighbours() {
+        let memory = [range("a", 100, 50, Usage::Input), range("b", 200, 50, Usage::Output)];
+        assert_eq!(describe(&memory, 107), "byte 7 of `a`, an input");
+        assert_eq!(describe(&memory, 152), "2 bytes past the end of `a`, which has 50 bytes");
+        assert_eq!(describe(&memory, 190), "10 bytes before `b`, which has 50 bytes");
+        assert_eq!(describe(&[], 1), "no argument");
+    }
+}

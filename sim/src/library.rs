@@ -1,0 +1,114 @@
+//! Kernels, built for the CPU.
+
+use crate::cache::{self, Built};
+use crate::launch::Launch;
+use crate::machine::Machine;
+use crate::{Options, SimError};
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// The simulator's device layer: what stands before a source, in place of CUDA's.
+pub const DEVICE_LAYER: (&str, &str) = ("seamline/sim/device.h", include_str!("../host/device.h"));
+
+/// What to build.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// The pattern, for messages.
+    pub pattern: &'a str,
+    /// The whole source, [`DEVICE_LAYER`] included.
+    pub text: &'a str,
+    /// The kernels in it. Each takes one parameter by value.
+    pub entries: &'a [&'a str],
+}
+
+/// A kernel: called once per thread, with the slots of its parameter.
+pub(crate) type Entry = unsafe extern "C" fn(*const u64);
+
+/// Kernels that can be run. Cheap to share; runs do not affect each other.
+#[derive(Debug)]
+pub struct Library {
+    pattern: String,
+    entries: HashMap<String, Entry>,
+    // Declared after what points into it.
+    _object: libloading::Library,
+    _built: Built,
+}
+
+impl Library {
+    /// Builds `source`, or finds it in the cache.
+    ///
+    /// # Errors
+    /// No compiler, a source that does not compile, or a file that cannot be written or loaded.
+    pub fn build(source: &Source<'_>) -> Result<Arc<Library>, SimError> {
+        let mut text = source.text.to_owned();
+        text.push_str("\n#line 1 \"seamline/sim/calls\"\n");
+        for entry in source.entries {
+            let export = "extern \"C\" __attribute__((visibility(\"default\")))";
+            let _ = writeln!(text, "{export} void seamline_call_{entry}(const u64* slots) {{ device::call({entry}, slots); }}");
+        }
+        let built = cache::object(source, &text)?;
+        let load = |reason: libloading::Error| SimError::Load { path: built.path.clone(), reason: reason.to_string() };
+        // SAFETY: the object was just built from kernels, or by an earlier run in a folder that is this user's alone. It has no
+        // initialisers.
+        let object = unsafe { libloading::Library::new(&built.path) }.map_err(load)?;
+        let mut entries = HashMap::new();
+        for entry in source.entries {
+            // SAFETY: the wrapper that was appended above has this type.
+            let call = unsafe { object.get::<Entry>(format!("seamline_call_{entry}").as_bytes()) }.map_err(load)?;
+            entries.insert((*entry).to_owned(), *call);
+        }
+        Ok(Arc::new(Library { pattern: source.pattern.to_owned(), entries, _object: object, _built: built }))
+    }
+
+    /// The pattern that was built.
+    pub fn pattern(&self) -> &str {
+        &self.pattern
+    }
+
+    pub(crate) fn entry(&self, launch: &Launch) -> Result<Entry, SimError> {
+        let invalid = |reason: String| SimError::Launch { entry: launch.entry.to_string(), rank: launch.rank, reason };
+        let Launch { grid: (x, y), cluster, threads, .. } = *launch;
+        if !(1..=1024).contains(&threads) {
+            return Err(invalid(format!("a block of {threads} threads; it has 1 to 1024")));
+        }
+        if cluster == 0 || x % cluster != 0 {
+            return Err(invalid(format!("{x} blocks are not a multiple of the cluster of {cluster}")));
+        }
+        if u64::from(x) * u64::from(y) > i32::MAX as u64 {
+            return Err(invalid(format!("a grid of {x} x {y} blocks; at most {} are supported", i32::MAX)));
+        }
+        let known = || {
+            let mut names = self.entries.keys().map(String::as_str).collect::<Vec<_>>();
+            names.sort_unstable();
+            format!("there is no such kernel; there are {}", names.join(", "))
+        };
+        self.entries.get(launch.entry.as_ref()).copied().ok_or_else(|| invalid(known()))
+    }
+
+    /// Runs `launches`, which are one queue per rank, until all have ended.
+    ///
+    /// # Safety
+    /// Each launch's arguments must be what its kernel's parameter is made of, and every [`Range`](crate::Range) must be memory
+    /// that stays valid for the run, that nobody else uses meanwhile, and that may be written where its usage says so.
+    /// Kernels reach nothing else: an access beyond the ranges ends the run.
+    ///
+    /// # Errors
+    /// A launch that is not valid, a rule that a kernel breaks, a deadlock, too little memory.
+    pub unsafe fn run(&self, launches: &[Launch], options: &Options) -> Result<Report, SimError> {
+        let _rounding = crate::float::Environment::set();
+        Machine::new(self, launches, options)?.run()
+    }
+}
+
+/// What a run did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// Clusters that ran.
+    pub clusters: u64,
+    /// How often a thread was resumed.
+    pub switches: u64,
+    /// Time that passed on the device's clock, in nanoseconds: only waiting takes time.
+    pub simulated_ns: u64,
+}

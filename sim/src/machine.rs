@@ -1,0 +1,396 @@
+//! The machine: runs the clusters of all launches on one OS thread, one fiber at a time.
+//!
+//! A thread runs until it must wait, so a run is a sequence that the [`Order`] alone decides. Clusters begin when those that
+//! run can do no more; all of them may be alive at once, because a kernel that exchanges waits for its peers' blocks.
+//! Nothing waits in real time: when all wait, the clock moves on, and a poll that is bounded sees its time expire.
+
+use crate::bits::Bits;
+use crate::cluster::{Cluster, Outcome, Violation, Wait};
+use crate::error::{At, Fault, SimError, Waiting};
+use crate::fiber::{Arena, Fiber};
+use crate::launch::{Launch, describe};
+use crate::library::{Entry, Library};
+use crate::order::{Chooser, Order};
+use crate::shared::Layout;
+use crate::thread::{Broken, Context, LaunchView, Place, Position};
+use crate::world::World;
+use crate::{Options, Report};
+use std::cell::Cell;
+use std::ffi::CStr;
+
+/// How far the clock moves when all wait, at first; then four times as far, until someone gets on.
+const FIRST_TICK_NS: u64 = 100_000;
+/// A wait that lasts so long, by the machine's clock, has no bound.
+const FOR_EVER_NS: u64 = 3_600_000_000_000;
+/// Ticks after which a kernel that polls must have looked at the clock.
+const TICKS_UNREAD: u32 = 4;
+
+struct State {
+    entry: Entry,
+    layout: Layout,
+    /// When it may begin: a rank may be late.
+    start_at: u64,
+    /// May begin before its predecessor ends.
+    early: bool,
+    began: bool,
+    /// Clusters that have not begun; the last one is next.
+    pending: Vec<u32>,
+    clusters_alive: usize,
+    /// Blocks that let the dependents begin.
+    triggered: u32,
+    previous: Option<usize>,
+    next: Option<usize>,
+}
+
+impl State {
+    fn ended(&self) -> bool {
+        self.began && self.pending.is_empty() && self.clusters_alive == 0
+    }
+}
+
+pub(crate) struct Machine<'a> {
+    library: &'a Library,
+    launches: &'a [Launch],
+    // Fibers point to the world and the views, which therefore never move, and stand on the arena's stacks: dropped in this order.
+    clusters: Vec<Option<Cluster>>,
+    world: Box<World>,
+    views: Vec<LaunchView>,
+    states: Vec<State>,
+    arena: Arena,
+    /// Clusters with a thread that can run.
+    active: Bits,
+    cursor: usize,
+    chooser: Chooser,
+    last_progress: u64,
+    tick: u64,
+    /// Ticks since someone looked at the clock.
+    unread: (u64, u32),
+    report: Report,
+}
+
+impl<'a> Machine<'a> {
+    pub fn new(library: &'a Library, launches: &'a [Launch], options: &Options) -> Result<Machine<'a>, SimError> {
+        let mut chooser = Chooser::new(options.order);
+        let world = Box::new(World::new(options.order));
+        let mut states = Vec::<State>::with_capacity(launches.len());
+        for (i, launch) in launches.iter().enumerate() {
+            let previous = (0..i).rev().find(|&j| launches[j].rank == launch.rank);
+            if let Some(j) = previous {
+                states[j].next = Some(i);
+            }
+            let late = match chooser.perhaps(4) {
+                true => 1 << chooser.below(22),
+                false => 0,
+            };
+            let delay = options.delays.iter().find(|d| d.0 == launch.rank).map_or(late, |d| d.1.as_nanos() as u64);
+            states.push(State {
+                entry: library.entry(launch)?,
+                layout: Layout::default(),
+                start_at: world.clock() + delay,
+                early: launch.dependent && chooser.perhaps(2),
+                began: false,
+                pending: Vec::new(),
+                clusters_alive: 0,
+                triggered: 0,
+                previous,
+                next: None,
+            });
+        }
+        let view = |(launch, state): (&Launch, &State)| LaunchView {
+            memory: launch.memory.clone(),
+            open: Cell::new(state.previous.is_none()),
+        };
+        let last_progress = world.clock();
+        Ok(Machine {
+            library,
+            launches,
+            clusters: Vec::new(),
+            views: launches.iter().zip(&states).map(view).collect(),
+            world,
+            states,
+            arena: Arena::take(),
+            active: Bits::default(),
+            cursor: 0,
+            chooser,
+            last_progress,
+            tick: FIRST_TICK_NS,
+            unread: (0, 0),
+            report: Report::default(),
+        })
+    }
+
+    pub fn run(mut self) -> Result<Report, SimError> {
+        self.begin_launches();
+        loop {
+            if self.chooser.perhaps(8) {
+                self.begin_cluster()?;
+            }
+            if self.chooser.perhaps(64) {
+                self.wake_polls(false);
+            }
+            let advanced = self.step()? || self.begin_cluster()? || self.wake_polls(false);
+            if !advanced && !self.pass_time()? {
+                break;
+            }
+        }
+        self.report.simulated_ns = self.world.clock();
+        let report = self.report;
+        std::mem::take(&mut self.arena).give_back();
+        Ok(report)
+    }
+
+    /// Runs one thread until it waits; false if none can run.
+    fn step(&mut self) -> Result<bool, SimError> {
+        let Some(c) = self.chooser.pick(&self.active, self.cursor) else { return Ok(false) };
+        self.cursor = c;
+        let Some(cluster) = &mut self.clusters[c] else { return Ok(false) };
+        let Some(t) = self.chooser.pick(&cluster.ready, cluster.cursor) else { return Ok(false) };
+        cluster.cursor = self.chooser.after(t);
+        self.report.switches += 1;
+        let outcome = match cluster.threads[t].fiber.resume() {
+            Some(request) => cluster.handle(t, request, &mut self.states[cluster.launch].layout),
+            None => cluster.end(t),
+        };
+        if cluster.ready.is_empty() {
+            self.active.remove(c);
+        }
+        let launch = cluster.launch;
+        if !matches!(cluster.threads[t].wait, Wait::Poll | Wait::Word { .. }) {
+            self.last_progress = self.world.clock();
+            self.tick = FIRST_TICK_NS;
+        }
+        match outcome {
+            Ok(Outcome::Nothing) => {}
+            Ok(Outcome::BlockTriggered) => self.triggered(launch, 1),
+            Ok(Outcome::ClusterEnded { untriggered }) => self.cluster_ended(c, untriggered),
+            Err(violation) => return Err(self.fault(c, t, violation)),
+        }
+        Ok(true)
+    }
+
+    fn triggered(&mut self, launch: usize, blocks: u32) {
+        self.states[launch].triggered += blocks;
+        self.begin_launches();
+    }
+
+    fn cluster_ended(&mut self, c: usize, untriggered: u32) {
+        let Some(cluster) = self.clusters[c].take() else { return };
+        self.active.remove(c);
+        for thread in cluster.threads {
+            let slot = thread.fiber.slot();
+            drop(thread.fiber);
+            self.arena.return_slot(slot);
+        }
+        self.states[cluster.launch].clusters_alive -= 1;
+        self.report.clusters += 1;
+        if self.states[cluster.launch].ended() {
+            self.launch_ended(cluster.launch);
+        }
+        self.triggered(cluster.launch, untriggered);
+    }
+
+    fn launch_ended(&mut self, launch: usize) {
+        let Some(next) = self.states[launch].next else { return };
+        // It has itself waited for those before it, so all of them have ended.
+        self.views[next].open.set(true);
+        for c in 0..self.clusters.len() {
+            if let Some(cluster) = self.clusters[c].as_mut().filter(|cluster| cluster.launch == next) {
+                cluster.open();
+                if !cluster.ready.is_empty() {
+                    self.active.insert(c);
+                }
+            }
+        }
+    }
+
+    /// Marks launches that may begin as begun.
+    fn begin_launches(&mut self) {
+        for i in 0..self.states.len() {
+            let state = &self.states[i];
+            let after = state.previous.is_none_or(|p| {
+                let previous = &self.states[p];
+                let blocks = self.launches[p].grid.0 * self.launches[p].grid.1;
+                previous.ended() || state.early && previous.began && previous.triggered == blocks
+            });
+            if !state.began && after && self.world.clock() >= state.start_at {
+                let launch = &self.launches[i];
+                let clusters = (launch.grid.0 / launch.cluster) as usize * launch.grid.1 as usize;
+                let pending = self.chooser.stack(clusters);
+                let state = &mut self.states[i];
+                (state.began, state.pending) = (true, pending);
+                if clusters == 0 {
+                    self.launch_ended(i);
+                }
+            }
+        }
+    }
+
+    /// Begins a cluster of a launch that has some left; false if none has.
+    fn begin_cluster(&mut self) -> Result<bool, SimError> {
+        let mut waiting = Bits::with_capacity(self.states.len());
+        (0..self.states.len()).filter(|&i| !self.states[i].pending.is_empty()).for_each(|i| waiting.insert(i));
+        let Some(i) = self.chooser.pick(&waiting, if self.chooser.order == Order::Reverse { usize::MAX } else { 0 }) else {
+            return Ok(false);
+        };
+        let Some(index) = self.states[i].pending.pop() else { return Ok(false) };
+        let launch = &self.launches[i];
+        let per_row = launch.grid.0 / launch.cluster;
+        let block = (index % per_row * launch.cluster, index / per_row);
+        let threads = launch.threads as usize;
+        let mut fibers = Vec::with_capacity(threads * launch.cluster as usize);
+        for rank in 0..launch.cluster {
+            for thread in 0..launch.threads {
+                fibers.push(self.spawn(i, (block.0 + rank, block.1), rank, thread)?);
+            }
+        }
+        let cursor = if self.chooser.order == Order::Reverse { usize::MAX } else { 0 };
+        let cluster = Cluster::new(i, threads, fibers, cursor);
+        self.states[i].clusters_alive += 1;
+        let free = self.clusters.iter().position(Option::is_none).unwrap_or(self.clusters.len());
+        if free == self.clusters.len() {
+            self.clusters.push(None);
+            self.active.grow(free + 1);
+        }
+        self.clusters[free] = Some(cluster);
+        self.active.insert(free);
+        Ok(true)
+    }
+
+    fn spawn(&mut self, launch: usize, block: (u32, u32), cluster_rank: u32, thread: u32) -> Result<Fiber, SimError> {
+        let slot = self.arena.take_slot().map_err(|e| SimError::Memory {
+            pattern: self.library.pattern().to_owned(),
+            fibers: e.fibers,
+            available: e.available,
+        })?;
+        let position = Position {
+            thread,
+            block: block.0,
+            blocks: self.launches[launch].grid.0,
+            grid_row: block.1,
+            cluster_rank,
+        };
+        let context = Context::new(position, &self.world, &self.views[launch]);
+        // SAFETY: the slot is this arena's and was free; arena, world, views and library outlive the fibers (see the order of the
+        // fields); the arguments outlive the machine; the library was built with the limit on frames.
+        Ok(unsafe { Fiber::spawn(slot, context, self.states[launch].entry, self.launches[launch].args.as_ptr()) })
+    }
+
+    /// Wakes threads whose memory has changed, or all that wait for memory.
+    fn wake_polls(&mut self, clock: bool) -> bool {
+        let mut woken = false;
+        for c in 0..self.clusters.len() {
+            if let Some(cluster) = &mut self.clusters[c]
+                && !cluster.polling.is_empty()
+                && cluster.wake_polls(clock)
+            {
+                self.active.insert(c);
+                woken = true;
+            }
+        }
+        woken
+    }
+
+    /// All wait: moves the clock. False if nothing is left to run.
+    fn pass_time(&mut self) -> Result<bool, SimError> {
+        let now = self.world.clock();
+        let late = self.states.iter().filter(|s| !s.began && s.start_at > now).map(|s| s.start_at).min();
+        let polling = self.clusters.iter().flatten().any(|c| !c.polling.is_empty());
+        let unread = match self.unread {
+            (reads, ticks) if reads == self.world.clock_reads() => ticks,
+            _ => 0,
+        };
+        let bounded = unread < TICKS_UNREAD && now - self.last_progress < FOR_EVER_NS;
+        if late.is_none() && !(polling && bounded) {
+            return match self.states.iter().all(State::ended) {
+                true => Ok(false),
+                false => Err(self.deadlock()),
+            };
+        }
+        self.unread = (self.world.clock_reads(), unread + 1);
+        self.world.set_clock((now + self.tick).min(late.unwrap_or(u64::MAX)));
+        self.tick *= 4;
+        self.begin_launches();
+        self.wake_polls(true);
+        Ok(true)
+    }
+
+    fn at(&self, cluster: &Cluster, t: usize) -> At {
+        let launch = &self.launches[cluster.launch];
+        let context = cluster.threads[t].fiber.context();
+        let place = context.place.get();
+        At {
+            entry: launch.entry.to_string(),
+            launch: cluster.launch,
+            rank: launch.rank,
+            block: (context.block, context.grid_row),
+            thread: context.thread,
+            file: file_name(place),
+            line: place.line,
+        }
+    }
+
+    fn fault(&self, c: usize, t: usize, violation: Violation) -> SimError {
+        let Some(cluster) = &self.clusters[c] else { return self.deadlock() };
+        let there = |address| describe(&self.launches[cluster.launch].memory, address);
+        let place = |p: Place| format!("{}:{}", file_name(p), p.line);
+        let fault = match violation {
+            Violation::Plain(fault) => fault,
+            Violation::Divergent { primitive, other } => Fault::Divergent { primitive, place: place(other) },
+            Violation::EndsBeforeBarrier { waiting, other } => Fault::EndsBeforeBarrier { waiting, place: place(other) },
+            Violation::Broken(broken) => match broken {
+                Broken::Memory { access, address, bytes } => {
+                    Fault::Memory { verb: access.verb(), bytes, place: there(address) }
+                }
+                Broken::Misaligned { access, address, bytes } => {
+                    Fault::Misaligned { verb: access.verb(), bytes, place: there(address) }
+                }
+                Broken::BeforeWait { access, address } => {
+                    Fault::BeforeWait { verb: access.verb(), place: there(address) }
+                }
+                Broken::PushesEmpty { address } => Fault::PushesEmpty { place: there(address) },
+                Broken::ArmsFull { address } => Fault::ArmsFull { place: there(address) },
+                Broken::Overwrites { address } => Fault::Overwrites { place: there(address) },
+            },
+        };
+        let at = Box::new(self.at(cluster, t));
+        SimError::Fault { pattern: self.library.pattern().to_owned(), at, fault, order: self.chooser.order }
+    }
+
+    /// Says who waits for what; threads of a launch that wait alike are told once.
+    fn deadlock(&self) -> SimError {
+        let mut waits = Vec::<Waiting>::new();
+        for cluster in self.clusters.iter().flatten() {
+            for (t, thread) in cluster.threads.iter().enumerate() {
+                let there = |address| describe(&self.launches[cluster.launch].memory, address);
+                let awaits = match thread.wait {
+                    Wait::Turn | Wait::Ended => continue,
+                    Wait::Block => "its block, at `block_barrier`".to_owned(),
+                    Wait::Cluster => "its cluster, at `cluster_wait`".to_owned(),
+                    Wait::Grid => "the launch before it, at `grid_wait`".to_owned(),
+                    Wait::Shuffle { .. } => "the other lanes of its warp, at `shuffle_xor`".to_owned(),
+                    Wait::Poll => format!("a row, at {}", there(thread.fiber.context().polled.first())),
+                    Wait::Word { address, seen } => format!("another value than {seen}, at {}", there(address)),
+                };
+                let at = self.at(cluster, t);
+                let polls = matches!(thread.wait, Wait::Poll | Wait::Word { .. });
+                let alike = |w: &&mut Waiting| {
+                    (w.at.launch, w.at.line, &w.at.file) == (at.launch, at.line, &at.file)
+                        && (polls || w.awaits == awaits)
+                };
+                match waits.iter_mut().find(alike) {
+                    Some(group) => group.threads += 1,
+                    None => waits.push(Waiting { at, threads: 1, awaits }),
+                }
+            }
+        }
+        SimError::Deadlock { pattern: self.library.pattern().to_owned(), waits, order: self.chooser.order }
+    }
+}
+
+fn file_name(place: Place) -> String {
+    if place.file.is_null() {
+        return String::new();
+    }
+    // SAFETY: a string literal of the kernel's, whose library is loaded.
+    unsafe { CStr::from_ptr(place.file) }.to_string_lossy().into_owned()
+}
