@@ -1,6 +1,7 @@
 //! Fused CUDA kernels for the seams between transformer layers, written as Rust functions.
 
 pub mod dsl;
+pub mod patterns;
 
 pub use seamline_codegen::{DType, Graph};
 pub use seamline_macros::fused_pattern;
