@@ -20,10 +20,8 @@ pub enum Slot {
     Tokens,
     /// The address of this rank's control words ([`STATUS_WORDS`] of u32).
     Status,
-    /// The address of a rank's region, as this rank sees it.
+    /// The address, as this rank sees it, of the region of rank `(rank + i) % ranks`; 0 is its own.
     Region(u32),
-    /// This rank's own region.
-    OwnRegion,
     /// The address of this rank's epochs, one u32 per slot.
     Epochs,
     /// The address of the status' mirror in host memory.
@@ -60,7 +58,6 @@ pub fn slots(program: &Program) -> Vec<Slot> {
     if program.exchanges() {
         slots.extend((0..program.dims.ranks).map(Slot::Region));
         slots.extend([
-            Slot::OwnRegion,
             Slot::Epochs,
             Slot::HostStatus,
             Slot::TimeoutNs,

@@ -166,10 +166,14 @@ impl<'a> Planner<'a> {
         let lanes = self.lanes();
         let vectors = lanes.div_ceil(ctas * most);
         let threads = lanes.div_ceil(ctas * vectors).next_multiple_of(WARP);
-        // What a thread may hold decides how many rows it asks for at once; 56 registers are for everything else.
+        // What a thread may hold decides how many rows it asks for at once.
         let registers = (REGISTERS / (threads * blocks_per_sm)).min(255);
         let row_registers = LANE * self.program.dims.dtype.size() as u32 / 4;
-        let batch = (registers.saturating_sub(40) / row_registers).clamp(1, 16);
+        let others = match self.schedule() {
+            Schedule::Local => 40,
+            Schedule::OneShot => 56,
+        };
+        let batch = (registers.saturating_sub(others) / row_registers).clamp(1, 16);
         Geometry {
             schedule: self.schedule(),
             // Rounding threads up to warps may leave CTAs without a lane.
@@ -186,7 +190,7 @@ impl<'a> Planner<'a> {
     /// A row as wide as it goes: one lane per thread where `ctas` CTAs can hold it.
     fn wide(&self, ctas: u32) -> Geometry {
         let threads = self.lanes().div_ceil(ctas).next_multiple_of(WARP).min(MAX_THREADS);
-        self.deal(ctas, MAX_THREADS, (512 / threads).clamp(1, 4), false)
+        self.deal(ctas, MAX_THREADS, (512 / threads).clamp(1, 8), false)
     }
 
     /// A row on one CTA, for bandwidth: two CTAs of half an SM's threads, so that one loads while the other reduces.
@@ -198,23 +202,27 @@ impl<'a> Planner<'a> {
         self.deal(1, threads, (1024 / threads).max(1), true)
     }
 
-    /// Clusters of `geometry` that one rank may count on, its PDL successor resident beside it. `__launch_bounds__` makes the
-    /// compiler keep `blocks_per_sm`.
+    /// Clusters of `geometry` that one rank may count on. `__launch_bounds__` makes the compiler keep `blocks_per_sm`.
     fn resident(&self, geometry: &Geometry) -> u32 {
-        let share = self.ranks_per_device * if self.early_trigger { 2 } else { 1 };
+        // A successor that starts early starts when all of its predecessor runs; but it may take the room of another
+        // rank's predecessor.
+        let share = match (self.ranks_per_device, self.early_trigger) {
+            (ranks, true) if ranks > 1 => ranks * 2,
+            (ranks, _) => ranks,
+        };
         let ctas = self.device.sms * geometry.blocks_per_sm;
-        // A cluster lies within a GPC, so part of the SMs may be left over.
-        let usable = if geometry.ctas > 1 { ctas - ctas / 8 } else { ctas };
+        // A cluster lies within a GPC, whose SMs come in pairs; larger clusters may leave some of them over.
+        let usable = if geometry.ctas > 2 { ctas - ctas / 8 } else { ctas };
         (usable / geometry.ctas / share).max(1)
     }
 
-    /// The widest row such that the SMs have at most two CTAs each, if it is resident.
+    /// The widest row that leaves an eighth of the room for two CTAs per SM free, so that clusters find their place.
     fn widest(&self, tokens: u64, fits: impl Fn(&Geometry) -> bool) -> Option<Geometry> {
         let ctas_on_device = |g: &Geometry| tokens * u64::from(g.ctas * self.ranks_per_device);
         [8, 4, 2, 1]
             .into_iter()
             .map(|ctas| self.wide(ctas))
-            .find(|g| ctas_on_device(g) <= 2 * u64::from(self.device.sms) && fits(g))
+            .find(|g| ctas_on_device(g) * 4 <= 7 * u64::from(self.device.sms) && fits(g))
     }
 
     fn local(&self, tokens: u64) -> LaunchShape {

@@ -96,10 +96,10 @@ SEAMLINE_STORE(store_streaming, "st.global.cs")
 
 // Exchange memory: shared with other GPUs, strong at system scope. Each 32-bit word is single-copy atomic; a vector is
 // four words that may arrive apart.
-SEAMLINE_DEVICE Words<4> exchange_load16(const void* p) {
-  Words<4> v;
-  asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3]) : "l"(p) : "memory");
-  return v;
+// A poll of this rank's own memory, into four words; one that is off leaves them as they are.
+SEAMLINE_DEVICE void exchange_load16(u32* w, const void* p, bool on) {
+  asm volatile("{.reg .pred on; setp.ne.u32 on, %5, 0; @on ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];}"
+               : "+r"(w[0]), "+r"(w[1]), "+r"(w[2]), "+r"(w[3]) : "l"(p), "r"((u32)on) : "memory");
 }
 // A store to the memory of a rank, this one's or another's: the data it sends.
 SEAMLINE_DEVICE void exchange_push16(void* p, Words<4> v, bool on) {

@@ -23,8 +23,7 @@ struct Status {
 
 // What the protocol needs of the arguments, beside the status.
 template <int RANKS> struct Exchange {
-  u64 region[RANKS];  // by rank
-  u64 own;            // this rank's
+  u64 region[RANKS];  // of the i-th rank after this one: ranks begin with different peers, so that no link is everyone's first
   u32* epochs;        // by slot
   u32* host_status;   // the mirror of `status` in host memory
   u64 timeout_ns;
@@ -49,25 +48,18 @@ template <class Spec, bool SELF> struct Slot {
   __device__ __forceinline__ u64 offset(u32 epoch, u32 from) const {
     return (epoch % 3) * args.exchange.generation_bytes + (index * Spec::RANKS + from) * ROW_BYTES + (u64)lane * sizeof(Pack);
   }
-  // The i-th rank after this one: ranks begin with different peers, so that no link is everyone's first.
-  __device__ __forceinline__ u32 peer(int i) const {
-    u32 q = (u32)args.exchange.rank + i;
-    return q < Spec::RANKS ? q : q - Spec::RANKS;
-  }
-
   // Sends the lane to every rank.
   __device__ __forceinline__ void push(const Pack& p, bool on) const {
     const u64 to = offset(epoch, (u32)args.exchange.rank);
     SEAMLINE_UNROLL for (int i = SELF ? 0 : 1; i < Spec::RANKS; i++) {
-      const u64 region = args.exchange.region[peer(i)];
       SEAMLINE_UNROLL for (int w = 0; w < WORDS; w += 4)
-        device::exchange_push16((void*)(region + to + w * 4), Words<4>{{p.w[w], p.w[w + 1], p.w[w + 2], p.w[w + 3]}}, on);
+        device::exchange_push16((void*)(args.exchange.region[i] + to + w * 4), Words<4>{{p.w[w], p.w[w + 1], p.w[w + 2], p.w[w + 3]}}, on);
     }
   }
 
   // Empties the lane's words of the launch before, in this rank's own region.
   __device__ __forceinline__ void arm(bool on) const {
-    const u64 to = args.exchange.own + offset(epoch + 2, 0);
+    const u64 to = args.exchange.region[0] + offset(epoch + 2, 0);
     SEAMLINE_UNROLL for (int q = 0; q < Spec::RANKS; q++)
       SEAMLINE_UNROLL for (int w = 0; w < WORDS; w += 4)
         device::exchange_arm16((void*)(to + q * ROW_BYTES + w * 4), Words<4>{{EMPTY, EMPTY, EMPTY, EMPTY}}, on && (SELF || q != (int)args.exchange.rank));
@@ -75,17 +67,14 @@ template <class Spec, bool SELF> struct Slot {
 
   // Waits for the lane of every rank and adds them, from rank 0, in rank order. NaN if this launch has failed.
   __device__ __forceinline__ Lane gather(const Pack& own, bool on, bool& failed) const {
-    const u64 at = args.exchange.own + offset(epoch, 0);
+    const u64 at = args.exchange.region[0] + offset(epoch, 0);
     Pack from[Spec::RANKS];
+    SEAMLINE_UNROLL for (int q = 0; q < Spec::RANKS; q++) from[q] = own;
     u64 since = 0;
     for (u32 tries = 1; on && !failed; tries++) {
       SEAMLINE_UNROLL for (int q = 0; q < Spec::RANKS; q++)
-        SEAMLINE_UNROLL for (int w = 0; w < WORDS; w += 4) {
-          const Words<4> v = device::exchange_load16((const void*)(at + q * ROW_BYTES + w * 4));
-          SEAMLINE_UNROLL for (int j = 0; j < 4; j++) from[q].w[w + j] = v.w[j];
-        }
-      if constexpr (!SELF)
-        SEAMLINE_UNROLL for (int q = 0; q < Spec::RANKS; q++) from[q] = q == (int)args.exchange.rank ? own : from[q];
+        SEAMLINE_UNROLL for (int w = 0; w < WORDS; w += 4)
+          device::exchange_load16(&from[q].w[w], (const void*)(at + q * ROW_BYTES + w * 4), SELF || q != (int)args.exchange.rank);
       // No written word is as large as an empty one.
       u32 largest = 0;
       SEAMLINE_UNROLL for (int q = 0; q < Spec::RANKS; q++)
