@@ -1,3 +1,62 @@
 //! The `seamline` command.
 
-fn main() {}
+mod list;
+mod output;
+mod show;
+mod table;
+mod target;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Fused CUDA kernels for the seams between transformer layers.
+#[derive(Parser)]
+#[command(name = "seamline", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Lists the ready-made patterns
+    List(list::List),
+    /// Shows what a pattern becomes: its phases, its launches, the generated CUDA, registers and spills
+    Show(show::Show),
+}
+
+/// How a command ended, other than by an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// All that was looked at is as it should be.
+    Good,
+    /// Something is not; the command has said what.
+    Bad,
+}
+
+/// The command line makes no sense together with what it names: exit status 2, as for clap's own errors.
+#[derive(Debug)]
+struct Usage(String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::List(list) => list.run(),
+        Command::Show(show) => show.run(),
+    };
+    match result {
+        Ok(Verdict::Good) => ExitCode::SUCCESS,
+        Ok(Verdict::Bad) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}

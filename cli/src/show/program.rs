@@ -1,0 +1,125 @@
+//! A program in words: what it reads and writes, and its instructions phase by phase.
+
+use crate::table::Table;
+use seamline_codegen::phases::Phases;
+use seamline_codegen::program::{Inst, Program, Reg};
+use seamline_codegen::{DType, ParamId};
+use std::fmt::Write;
+
+/// Name, dims, parameters and outputs.
+pub fn signature(program: &Program) -> String {
+    let dims = &program.dims;
+    let mut text = format!("{}: hidden {}", program.name, dims.hidden);
+    if dims.top_k > 0 {
+        let _ = write!(text, ", top_k {}", dims.top_k);
+    }
+    let _ =
+        write!(text, ", {} {}, {}", dims.ranks, if dims.ranks == 1 { "rank" } else { "ranks" }, dims.dtype);
+    if program.exchanges() {
+        let _ = write!(text, ", {} on the wire", dims.wire);
+    }
+    let mut table = Table::new(&["", "", "type", "shape", "dtype"]);
+    for (i, param) in program.params.iter().enumerate() {
+        let id = ParamId(i as u32);
+        let present = !param.optional || dims.present.has(id);
+        let (shape, dtype) = match present {
+            true => (param.role.shape(), program.param_dtype(id).name()),
+            false => ("absent", ""),
+        };
+        table.row(["in", &param.name, param.role.type_name(), shape, dtype]);
+    }
+    for output in &program.outputs {
+        let place = match output.in_place {
+            Some(id) => format!("in place of {}", program.param(id).name),
+            None => String::new(),
+        };
+        table.row(["out", &output.name, "Tokens", "[T, H]", output.dtype.name(), &place]);
+    }
+    format!("{text}\n\n{table}")
+}
+
+/// The instructions, in the phases that the kernel runs them in.
+pub fn phases(program: &Program) -> String {
+    let cut = Phases::of(program);
+    let names = Names::new(program);
+    let mut text = String::new();
+    for (i, phase) in cut.phases.iter().enumerate() {
+        let until = match (cut.exchange == Some(i), phase.sums.is_empty()) {
+            (true, _) => "until the exchange",
+            (false, false) => "until the row sum",
+            (false, true) => "to the end",
+        };
+        let _ = writeln!(text, "  phase {i}, {until}");
+        for (reg, line) in program.regs() {
+            let in_phase = cut.phase(reg) == Some(i);
+            if in_phase && !matches!(line.inst, Inst::Load(_) | Inst::Const(_)) {
+                let _ = writeln!(text, "    {}", names.line(reg));
+            }
+        }
+    }
+    text
+}
+
+/// What each value is called: the user's name where it is the only one with it, else its number.
+struct Names<'a> {
+    program: &'a Program,
+    names: Vec<String>,
+}
+
+impl<'a> Names<'a> {
+    fn new(program: &'a Program) -> Self {
+        let called = |name: &str| program.lines.iter().filter(|l| l.name.as_deref() == Some(name)).count();
+        let names = program.regs().map(|(reg, line)| match (line.inst, &line.name) {
+            (Inst::Const(bits), _) => format!("{:?}", f32::from_bits(bits)),
+            (Inst::Load(id), _) => program.param(id).name.to_string(),
+            // The value before its rounding has the same name.
+            (Inst::Round(..), Some(name)) => name.clone(),
+            (_, Some(name)) if called(name) == 1 => name.clone(),
+            _ => format!("v{}", reg.0),
+        });
+        Names { program, names: names.collect() }
+    }
+
+    fn name(&self, reg: Reg) -> &str {
+        &self.names[reg.0 as usize]
+    }
+
+    fn param(&self, id: ParamId) -> &str {
+        &self.program.param(id).name
+    }
+
+    fn line(&self, reg: Reg) -> String {
+        let name = |reg| self.name(reg);
+        let right = match self.program.line(reg).inst {
+            // Their names say all.
+            Inst::Load(id) => self.param(id).to_owned(),
+            Inst::Const(bits) => format!("{:?}", f32::from_bits(bits)),
+            Inst::Finalize { rows, map, weights } => {
+                let weights = weights.map_or("1", |id| self.param(id));
+                format!("finalize({}, {}, {weights})", self.param(rows), self.param(map))
+            }
+            Inst::Neg(x) => format!("-{}", name(x)),
+            Inst::Add(a, b) => format!("{} + {}", name(a), name(b)),
+            Inst::Sub(a, b) => format!("{} - {}", name(a), name(b)),
+            Inst::Mul(a, b) => format!("{} * {}", name(a), name(b)),
+            Inst::Div(a, b) => format!("{} / {}", name(a), name(b)),
+            Inst::Sqrt(x) => format!("sqrt({})", name(x)),
+            Inst::Round(x, DType::F32) => format!("{} as f32", name(x)),
+            Inst::Round(x, dtype) => format!("round {} to {dtype}", name(x)),
+            Inst::AllReduce(x) => format!("all_reduce({})", name(x)),
+            Inst::RowSum { x, squares: true } => format!("sum over channels of {}^2", name(x)),
+            Inst::RowSum { x, squares: false } => format!("sum over channels of {}", name(x)),
+            Inst::Store(x, id) => {
+                let output = &self.program.outputs[id.0 as usize].name;
+                return if name(x) == output {
+                    format!("store {output}")
+                } else {
+                    format!("store {} to {output}", name(x))
+                };
+            }
+            // Instructions that this command does not know yet are shown as they are.
+            other => format!("{other:?}"),
+        };
+        format!("{} = {right}", name(reg))
+    }
+}
