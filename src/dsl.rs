@@ -84,6 +84,7 @@ impl<D, E> Store<PerToken<E>> for PerToken<D> {}
 impl Store<Scalar> for Scalar {}
 impl Store<Scalar> for f32 {}
 impl Store<f32> for f32 {}
+impl Store<f32> for Scalar {}
 
 /// What the generated copy of a body converts with. It is type-checked and never runs.
 #[doc(hidden)]

@@ -56,6 +56,16 @@ pub struct Fact {
     pub after: Option<ValueId>,
 }
 
+impl Fact {
+    /// What the value is, in words.
+    pub fn declared(&self) -> &'static str {
+        match self.optional {
+            true => "an `Option`",
+            false => body::shape(self.space),
+        }
+    }
+}
+
 /// Checks `graph`; answers a fact per node, or everything that is wrong with it.
 ///
 /// # Errors

@@ -21,7 +21,7 @@ pub use place::{Place, Reported};
 pub use signature::{ParamSyntax, Signature};
 
 use crate::check::{self, At, Problem};
-use crate::{Elem, Graph, Node, Output, OutputId, Param, ParamId, Role};
+use crate::{Elem, Graph, Node, Output, OutputId, Param, ParamId, Role, ValueId};
 use proc_macro2::{Ident, TokenStream};
 use syn::parse::{Parse, ParseStream};
 
@@ -99,6 +99,12 @@ pub fn parse(attr: TokenStream, item: TokenStream) -> Result<Parsed, Reported> {
     let mut problems = Vec::new();
     check::signature(&graph, &mut problems);
     let facts = check::values(&graph, &mut problems);
+    let declared = |id: ValueId| facts[id.0 as usize].declared();
+    let changed = body.assignments.iter().filter(|a| declared(a.from) != declared(a.to));
+    diagnostics.extend(changed.map(|a| {
+        let (from, to) = (declared(a.from), declared(a.to));
+        Diagnostic::AssignShape { name: a.name.clone(), from, to }.at(a.place)
+    }));
     let understood = signature.params.iter().all(|p| p.role.is_some());
     if body.whole && understood {
         check::results(&graph, &facts, &mut problems);

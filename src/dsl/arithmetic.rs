@@ -98,6 +98,7 @@ assign! {
     [D] PerToken<D>, f32;
     [] Scalar, Scalar;
     [] Scalar, f32;
+    [] f32, Scalar;
 }
 
 macro_rules! negation {

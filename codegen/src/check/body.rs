@@ -42,14 +42,15 @@ pub(crate) fn results(graph: &Graph, facts: &[Fact], problems: &mut Vec<Problem>
         let fact = facts[output.value.0 as usize];
         let name = output.name.to_string();
         let first = graph.outputs[..i].iter().find(|o| o.value == output.value);
+        let in_place = output.in_place.and_then(|p| in_place(graph, p, OutputId(i as u32)));
         let kind = if let Some(first) = first {
             Some(Kind::ReturnedTwice { name, first: first.name.to_string() })
+        } else if in_place.is_some() {
+            in_place
         } else if fact.optional {
             Some(Kind::OptionalOutput { name })
-        } else if fact.space != Space::TokenChannel {
-            Some(Kind::OutputShape { name, got: shape(fact.space) })
         } else {
-            output.in_place.and_then(|p| in_place(graph, p, OutputId(i as u32)))
+            (fact.space != Space::TokenChannel).then(|| Kind::OutputShape { name, got: shape(fact.space) })
         };
         problems.extend(kind.map(|kind| Problem { at: At::Output(OutputId(i as u32)), kind }));
     }
@@ -77,14 +78,12 @@ fn in_place(graph: &Graph, param: ParamId, output: OutputId) -> Option<Kind> {
     let output = &graph.outputs[output.0 as usize];
     let name = param.name.to_string();
     match param.role {
-        Role::Tokens(_) if param.optional => {
-            Some(Kind::InPlaceType { name, ty: "an `Option<Tokens>`".to_owned() })
-        }
+        Role::Tokens(_) if param.optional => Some(Kind::InPlaceType { name, ty: "Option<Tokens>" }),
         Role::Tokens(read) if read != output.elem => {
             Some(Kind::InPlaceDType { name, read: tokens(read), written: tokens(output.elem) })
         }
         Role::Tokens(_) => None,
-        role => Some(Kind::InPlaceType { name, ty: format!("a `{}`", role.type_name()) }),
+        role => Some(Kind::InPlaceType { name, ty: role.type_name() }),
     }
 }
 
@@ -115,6 +114,10 @@ fn unused(graph: &Graph, problems: &mut Vec<Problem>) {
         }
     }
     for (i, param) in graph.params.iter().enumerate().filter(|(i, _)| !params[*i]) {
+        // Shadowed by another parameter, which is reported.
+        if graph.params[i + 1..].iter().any(|p| p.name == param.name) {
+            continue;
+        }
         let name = param.name.to_string();
         let kind = match param.in_place {
             Some(_) => Kind::InPlaceNeverRead { name },
@@ -125,7 +128,7 @@ fn unused(graph: &Graph, problems: &mut Vec<Problem>) {
 }
 
 /// The shape of a value, in the words of the documentation.
-fn shape(space: Space) -> &'static str {
+pub(super) fn shape(space: Space) -> &'static str {
     match space {
         Space::Uniform => "one value",
         Space::Token => "[T]",

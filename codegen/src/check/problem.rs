@@ -50,7 +50,7 @@ super::catalog! {
             instead: &'static str,
         },
         /// A name that another field of the bundle has.
-        #[error("`{name}` is also the name of {by}, and each is a field of the bundle: rename one{hint}")]
+        #[error("`{name}` is also the name of {by}, and the bundle has a field for each: rename one{hint}")]
         NameTaken {
             /// The name.
             name: String,
@@ -86,7 +86,7 @@ super::catalog! {
             value: String,
         },
         /// A parameter that only an operation can read, used as a value.
-        #[error("`{name}` is a `{ty}`, which is not a value per token and channel: only `{operation}` reads it")]
+        #[error("`{name}` is of type `{ty}`, which no arithmetic reads: pass it to `{operation}`")]
         NotAValue {
             /// The parameter.
             name: String,
@@ -96,7 +96,7 @@ super::catalog! {
             operation: String,
         },
         /// A parameter of the wrong type for an operation.
-        #[error("`{operand}` of `{usage}` must be a parameter of type `{expected}`, and `{name}` is a `{got}`")]
+        #[error("`{operand}` of `{usage}` takes a parameter of type `{expected}`, and `{name}` is of type `{got}`: pass one of type `{expected}`")]
         OperandType {
             /// How the operation is called.
             usage: String,
@@ -110,7 +110,7 @@ super::catalog! {
             got: &'static str,
         },
         /// A value of the wrong shape for an operation.
-        #[error("`{operand}` of `{usage}` must be {expected}, and this is {got}")]
+        #[error("`{operand}` of `{usage}` must be {expected}, and this is {got}: pass a value of that shape")]
         OperandShape {
             /// How the operation is called.
             usage: String,
@@ -184,12 +184,12 @@ super::catalog! {
             first: String,
         },
         /// A parameter that cannot be written in place.
-        #[error("`{name}` is {ty}, and only `Tokens` can be updated in place: remove `mut` and give the result a name with `let`")]
+        #[error("`{name}` is of type `{ty}`, and only `Tokens` can be updated in place: remove `mut` and give the result a name with `let`")]
         InPlaceType {
             /// The parameter.
             name: String,
-            /// Its type, with an article.
-            ty: String,
+            /// Its type.
+            ty: &'static str,
         },
         /// Read as one dtype, written as another, in the same memory.
         #[error("`{name}` is updated in place, but is `{read}` as a parameter and `{written}` as a result: make them the same, or return it under another name")]

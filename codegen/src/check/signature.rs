@@ -24,7 +24,7 @@ pub(crate) fn signature(graph: &Graph, problems: &mut Vec<Problem>) {
         if graph.params[..i].iter().any(|p| p.name == param.name) {
             report(at, Kind::NameTaken { name, by: "another parameter", hint: "" });
         } else if param.name == TOKENS {
-            report(at, Kind::NameTaken { name, by: "the number of tokens", hint: "" });
+            report(at, Kind::NameTaken { name, by: "the bundle's own field", hint: "" });
         }
     }
     for (i, output) in graph.outputs.iter().enumerate() {
@@ -39,7 +39,7 @@ pub(crate) fn signature(graph: &Graph, problems: &mut Vec<Problem>) {
             let hint = ", or mark the parameter `mut` and assign to it for an update in place";
             report(at, Kind::NameTaken { name, by: "a parameter", hint });
         } else if output.name == TOKENS {
-            report(at, Kind::NameTaken { name, by: "the number of tokens", hint: "" });
+            report(at, Kind::NameTaken { name, by: "the bundle's own field", hint: "" });
         }
     }
     let got = graph.params.len() + graph.outputs.iter().filter(|o| o.in_place.is_none()).count();

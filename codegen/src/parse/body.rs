@@ -1,7 +1,7 @@
 //! Statements, and the result.
 
-use super::expr::{Binding, Bound, Scope};
-use super::signature::Signature;
+use super::expr::{Assignment, Binding, Bound, Scope};
+use super::signature::{Signature, type_text};
 use super::{Diagnostic, OutputSyntax, Place, Reported};
 use crate::{Elem, Op, ParamId, ValueId};
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
@@ -20,6 +20,7 @@ pub(super) struct Body {
     /// Per output; [`UNKNOWN`] only if the body is not whole.
     pub values: Vec<ValueId>,
     pub statements: Vec<Stmt>,
+    pub assignments: Vec<Assignment>,
     /// Every statement and the result are understood.
     pub whole: bool,
 }
@@ -56,7 +57,8 @@ pub(super) fn parse(
         }
     };
     let (outputs, values) = result.into_iter().unzip();
-    Body { nodes: scope.nodes, outputs, values, statements, whole: diagnostics.len() == before }
+    let (nodes, assignments) = (scope.nodes, scope.assignments);
+    Body { nodes, outputs, values, statements, assignments, whole: diagnostics.len() == before }
 }
 
 /// The names of the result of a body that does not parse (yet: an editor asks while it is typed).
@@ -77,7 +79,7 @@ impl Scope<'_> {
         let (last, others) = statements.split_last()?;
         others.iter().for_each(|s| self.statement(s));
         match last {
-            Stmt::Expr(Expr::Return(e), None) => {
+            Stmt::Expr(Expr::Return(e), _) => {
                 self.report(Diagnostic::Return {}.at(Place::of(&e.return_token)));
                 e.expr.as_deref()
             }
@@ -127,8 +129,7 @@ impl Scope<'_> {
         };
         let pat = match &local.pat {
             Pat::Type(typed) => {
-                let ty = &typed.ty;
-                let ty = quote::quote!(#ty).to_string();
+                let ty = type_text(&typed.ty);
                 self.report(Diagnostic::LetType { ty }.at(Place::of(&typed.ty)));
                 &typed.pat
             }
@@ -197,6 +198,13 @@ impl Scope<'_> {
             self.assigned[param.0 as usize] = true;
         }
         self.name_node(value, 0, ident);
+        let place = Place::of(target);
+        // Parameters are checked as updates in place.
+        if binding.param.is_none()
+            && let (Some(from), Some(to)) = (self.read(binding.bound, place), self.read(value, place))
+        {
+            self.assignments.push(Assignment { name: ident.to_string(), place, from, to });
+        }
         self.bind(ident, Binding { bound: value, ..binding });
     }
 

@@ -93,12 +93,14 @@ catalog! {
             ty: String,
         },
         /// `Scalar<f32>`, `Tokens<f32, f32>`.
-        #[error("`{ty}` takes {takes} between `<` and `>`: write {}", if *.takes == "none" { format!("`{ty}`") } else { format!("`{ty}` or `{ty}<f32>`") })]
+        #[error("`{ty}` takes {takes}: write {instead}")]
         TypeArguments {
             /// The type.
             ty: String,
-            /// `none` or `one dtype`.
+            /// `no argument` or `one dtype`.
             takes: &'static str,
+            /// How it may be written.
+            instead: String,
         },
         /// No `->`.
         #[error("a pattern returns what its kernel writes: add `-> Tokens`, or `-> (Tokens, Tokens)` for two outputs")]
@@ -162,8 +164,18 @@ catalog! {
             /// The name.
             name: String,
         },
+        /// Assignment of another shape.
+        #[error("`{name}` is {from}, and this makes it {to}: write `let {name} = …` for a new value")]
+        AssignShape {
+            /// The name.
+            name: String,
+            /// What it was declared as.
+            from: &'static str,
+            /// What is assigned to it.
+            to: &'static str,
+        },
         /// fn, const, use … in the body.
-        #[error("items are not supported in a pattern: move it out of the fn; write a constant as a number or take it as a `Scalar`")]
+        #[error("items are not supported in a pattern: move them out of the fn; write a constant as a number, or take it as a `Scalar`")]
         Item {},
 
         // Expressions.
@@ -195,10 +207,12 @@ catalog! {
             operations: String,
         },
         /// Too few or too many operands.
-        #[error("{got} operand{} came: write `{usage}`", if *.got == 1 { "" } else { "s" })]
+        #[error("this takes {expected} operand{}, and {got} came: write `{usage}`", if *.expected == 1 { "" } else { "s" })]
         OperandCount {
             /// How it is called.
             usage: String,
+            /// How many it takes.
+            expected: usize,
             /// How many there are.
             got: usize,
         },

@@ -30,12 +30,22 @@ pub(super) struct Binding {
     pub param: Option<ParamId>,
 }
 
+/// `x = …` or `x += …`, where `x` is not a parameter.
+pub(super) struct Assignment {
+    pub name: String,
+    pub place: Place,
+    pub from: ValueId,
+    pub to: ValueId,
+}
+
 /// The body so far.
 pub(super) struct Scope<'a> {
     pub signature: &'a Signature,
     pub nodes: Vec<NodeSyntax>,
     /// Per parameter: whether the body assigns to it.
     pub assigned: Vec<bool>,
+    /// What a name stood for, and what was assigned to it.
+    pub assignments: Vec<Assignment>,
     /// Later ones shadow earlier ones.
     bindings: Vec<(String, Binding)>,
     /// Per parameter: the node that reads it.
@@ -50,6 +60,7 @@ impl<'a> Scope<'a> {
             signature,
             nodes: Vec::new(),
             assigned: vec![false; params.len()],
+            assignments: Vec::new(),
             bindings: Vec::new(),
             reads: vec![None; params.len()],
             diagnostics,
@@ -110,12 +121,18 @@ impl<'a> Scope<'a> {
 
     /// The value of `e`; `None` if something in it was reported.
     pub fn value(&mut self, e: &Expr) -> Option<ValueId> {
-        match self.bound(e) {
+        let bound = self.bound(e);
+        self.read(bound, Place::of(e))
+    }
+
+    /// The value of `bound`, which is read at `place`.
+    pub fn read(&mut self, bound: Bound, place: Place) -> Option<ValueId> {
+        match bound {
             Bound::Value(id) => Some(id),
             Bound::Param(p) => Some(match self.reads[p.0 as usize] {
                 Some(id) => id,
                 None => {
-                    let id = self.node(Op::Param(p), Place::of(e), Vec::new());
+                    let id = self.node(Op::Param(p), place, Vec::new());
                     *self.reads[p.0 as usize].insert(id)
                 }
             }),
@@ -210,7 +227,7 @@ impl<'a> Scope<'a> {
         let (expected, got) = (operation.operands.len(), call.args.len());
         if expected != got {
             let usage = operation.usage();
-            self.report(Diagnostic::OperandCount { usage, got }.at(Place::of(call)));
+            self.report(Diagnostic::OperandCount { usage, expected, got }.at(Place::of(call)));
         }
         let (mut params, mut values) = (Vec::new(), Vec::new());
         for (operand, e) in operation.operands.iter().zip(&call.args) {
@@ -228,8 +245,7 @@ impl<'a> Scope<'a> {
             }
         }
         let understood = got == expected && params.len() + values.len() == expected;
-        understood
-            .then(|| ((operation.build)(&params, &values), call.args.iter().map(|e| Place::of(e)).collect()))
+        understood.then(|| ((operation.build)(&params, &values), call.args.iter().map(Place::of).collect()))
     }
 }
 

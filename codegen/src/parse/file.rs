@@ -3,9 +3,10 @@
 use super::{Diagnostic, Reported};
 use crate::Graph;
 use proc_macro2::TokenStream;
-use quote::ToTokens;
+use quote::{ToTokens, quote};
 use std::fmt;
-use syn::{Item, ItemFn, Meta};
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::{Attribute, Item, ItemMod as Module, Meta};
 
 /// A message at a line and column of a source file, both counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,26 +84,33 @@ pub fn parse_file(source: &str) -> Result<Vec<Graph>, FileError> {
 fn patterns(items: &[Item], found: &mut Vec<(TokenStream, TokenStream)>) {
     for item in items {
         match item {
-            Item::Fn(function) => found.extend(pattern(function)),
-            Item::Mod(module) => {
-                let items = module.content.as_ref().map(|(_, items)| items.as_slice());
-                patterns(items.unwrap_or_default(), found);
-            }
-            _ => {}
+            Item::Mod(Module { content: Some((_, items)), .. }) => patterns(items, found),
+            _ => found.extend(Attributed::parse.parse2(item.to_token_stream()).ok().and_then(pattern)),
         }
     }
 }
 
-fn pattern(function: &ItemFn) -> Option<(TokenStream, TokenStream)> {
-    let is_ours = |a: &syn::Attribute| a.path().segments.last().is_some_and(|s| s.ident == "fused_pattern");
-    let at = function.attrs.iter().position(is_ours)?;
-    let mut function = function.clone();
-    let attr = match function.attrs.remove(at).meta {
+/// Any item: also one that is not a fn, for the message that it should be.
+struct Attributed {
+    attrs: Vec<Attribute>,
+    rest: TokenStream,
+}
+
+impl Parse for Attributed {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        Ok(Attributed { attrs: input.call(Attribute::parse_outer)?, rest: input.parse()? })
+    }
+}
+
+fn pattern(Attributed { mut attrs, rest }: Attributed) -> Option<(TokenStream, TokenStream)> {
+    let ours = |a: &Attribute| a.path().segments.last().is_some_and(|s| s.ident == "fused_pattern");
+    let at = attrs.iter().position(ours)?;
+    let attr = match attrs.remove(at).meta {
         Meta::List(list) => list.tokens,
         // `#[fused_pattern = …]` does not reach a macro either: the compiler refuses it.
         Meta::Path(_) | Meta::NameValue(_) => TokenStream::new(),
     };
-    Some((attr, function.into_token_stream()))
+    Some((attr, quote!(#(#attrs)* #rest)))
 }
 
 fn locate(lines: &[&str], Reported { place, diagnostic }: &Reported) -> Located {

@@ -172,8 +172,13 @@ fn role(ty: &Type) -> Result<Role, Reported> {
         PathArguments::None => Elem::Pattern,
         PathArguments::AngleBracketed(list) if takes_elem && list.args.len() == 1 => dtype(&list.args[0])?,
         _ => {
-            let takes = if takes_elem { "one dtype" } else { "none" };
-            return Err(Diagnostic::TypeArguments { ty: name, takes }.at(Place::of(&segment.arguments)));
+            let (takes, instead) = match takes_elem {
+                true => ("one dtype", format!("`{name}` or `{name}<f32>`")),
+                false => ("no argument", format!("`{name}`")),
+            };
+            return Err(
+                Diagnostic::TypeArguments { ty: name, takes, instead }.at(Place::of(&segment.arguments))
+            );
         }
     };
     Ok(match name.as_str() {
@@ -220,7 +225,7 @@ fn bare(ty: &Type) -> &Type {
 }
 
 /// The type as one would write it.
-fn type_text(ty: &Type) -> String {
+pub(super) fn type_text(ty: &Type) -> String {
     let spaced = quote::quote!(#ty).to_string();
     spaced.replace(" < ", "<").replace(" >", ">").replace(" :: ", "::").replace(" ,", ",").replace("& ", "&")
 }

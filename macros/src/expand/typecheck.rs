@@ -5,24 +5,21 @@ use super::{Names, levels};
 use proc_macro2::{Group, Literal, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use seamline_codegen::parse::Parsed;
-use syn::{Expr, Stmt};
+use syn::{Expr, Lit, Stmt};
 
 pub(super) fn typecheck(parsed: &Parsed, names: &Names) -> TokenStream {
     let levels = levels(parsed);
     let syntax = &parsed.syntax;
-    let whole = parsed.diagnostics.is_empty();
-    let body = match whole {
-        true => statements(&parsed.statements, &names.krate),
-        false => parsed.body.clone(),
-    };
-    let body = f32_literals(body);
     // What was reported must not be reported again by the compiler; an editor still wants to look inside.
-    let shown = (!whole).then(|| quote!(#[cfg(rust_analyzer)]));
+    let (shown, body) = match parsed.diagnostics.is_empty() {
+        true => (None, f32_literals(statements(&parsed.statements, &names.krate))),
+        false => (Some(quote!(#[cfg(rust_analyzer)])), parsed.body.clone()),
+    };
     quote! {
         #(#levels)*
-        #shown
+        #[allow(warnings, clippy::all)]
         const _: () = {
-            #[allow(warnings, clippy::all)]
+            #shown
             #syntax { #body }
         };
     }
@@ -79,9 +76,10 @@ fn f32_literals(tokens: TokenStream) -> TokenStream {
 
 /// The number with its suffix; `None` if it is none, or has one.
 fn f32_literal(literal: &Literal) -> Option<Literal> {
-    let text = literal.to_string();
-    let decimal = text.starts_with(|c: char| c.is_ascii_digit())
-        && text.ends_with(|c: char| c.is_ascii_digit() || c == '.');
-    let text = text.trim_end_matches('.');
-    decimal.then(|| format!("{text}f32").parse().ok()).flatten()
+    let (digits, suffix) = match Lit::new(literal.clone()) {
+        Lit::Float(number) => (number.base10_digits().to_owned(), number.suffix().to_owned()),
+        Lit::Int(number) => (number.base10_digits().to_owned(), number.suffix().to_owned()),
+        _ => return None,
+    };
+    suffix.is_empty().then(|| format!("{}f32", digits.trim_end_matches('.')).parse().ok()).flatten()
 }

@@ -1,0 +1,10 @@
+use seamline::prelude::*;
+
+#[fused_pattern]
+fn pattern(x: Tokens, y: Tokens) -> Tokens {
+    (x, y) = x + y;
+    let z = x + y;
+    z
+}
+
+fn main() {}

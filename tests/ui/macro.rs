@@ -1,0 +1,10 @@
+use seamline::prelude::*;
+
+#[fused_pattern]
+fn pattern(x: Tokens, y: Tokens) -> Tokens {
+    let z = x + y;
+    println!("{z:?}");
+    z
+}
+
+fn main() {}

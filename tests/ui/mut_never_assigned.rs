@@ -1,0 +1,9 @@
+use seamline::prelude::*;
+
+#[fused_pattern]
+fn pattern(mut residual: Tokens, x: Tokens) -> Tokens {
+    let y = residual + x;
+    y
+}
+
+fn main() {}

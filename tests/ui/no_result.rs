@@ -1,0 +1,8 @@
+use seamline::prelude::*;
+
+#[fused_pattern]
+fn pattern(x: Tokens, y: Tokens) -> Tokens {
+    let z = x + y;
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use seamline::prelude::*;
+
+#[fused_pattern]
+struct Pattern;
+
+fn main() {}
