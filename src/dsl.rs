@@ -17,6 +17,26 @@
 //!
 //! T is tokens, H hidden size, K top_k, P permuted rows.
 //!
+//! ```
+//! use seamline::prelude::*;
+//!
+//! /// Sums over the ranks, adds the residual, and norms as Gemma does.
+//! #[fused_pattern(dtype = bf16)]
+//! pub fn reduce_add_norm(
+//!     partial: Tokens,
+//!     mut residual: Tokens,
+//!     bias: Option<Channels>,
+//!     weight: Channels<f32>,
+//!     eps: Scalar,
+//! ) -> (Tokens, Tokens) {
+//!     residual += all_reduce(partial) + bias;
+//!     let norm_out = rms_norm(residual, 1.0 + weight, eps);
+//!     (residual, norm_out)
+//! }
+//!
+//! assert!(ReduceAddNorm::GRAPH.has_collective());
+//! ```
+//!
 //! # Arithmetic
 //! `+`, `-`, `*` and unary `-` work among `Tokens`, `Channels`, `PerToken`, `Scalar` and decimal numbers,
 //! elementwise, with `[H]` and `[T]` spread over `[T, H]`. Whatever the dtypes, the result is f32, rounded

@@ -34,6 +34,8 @@ pub struct Parsed {
     pub attrs: Vec<syn::Attribute>,
     /// Its visibility.
     pub vis: syn::Visibility,
+    /// The name of the generated type: the fn's in CamelCase.
+    pub type_name: Ident,
     /// Its signature as written.
     pub syntax: syn::Signature,
     /// Its body as written, without the braces.
@@ -91,6 +93,7 @@ pub fn parse(attr: TokenStream, item: TokenStream) -> Result<Parsed, Reported> {
     let raw = syn::parse2::<RawFn>(item).map_err(|_| Diagnostic::NotAFn {}.at(place))?;
     let mut diagnostics = Vec::new();
     let options = Options::parse(attr, &mut diagnostics);
+    let type_name = signature::type_name(&raw.syntax.ident, &mut diagnostics);
     let signature = Signature::parse(&raw.syntax, &mut diagnostics);
     let attrs = signature::attributes(raw.attrs, &mut diagnostics);
     let body = body::parse(&raw.body, &raw.syntax.ident, &signature, &mut diagnostics);
@@ -119,6 +122,7 @@ pub fn parse(attr: TokenStream, item: TokenStream) -> Result<Parsed, Reported> {
         options,
         attrs,
         vis: raw.vis,
+        type_name,
         syntax: raw.syntax,
         body: raw.body,
         statements: body.statements,

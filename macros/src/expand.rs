@@ -8,7 +8,6 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use seamline_codegen::Graph;
 use seamline_codegen::parse::{Parsed, constant, parse};
-use syn::ext::IdentExt;
 
 /// The type, its `Pattern`, the bundle, the copy for the compiler, and every error.
 pub fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
@@ -39,23 +38,13 @@ struct Names {
 
 impl Names {
     fn new(parsed: &Parsed) -> Names {
-        let ident = &parsed.syntax.ident;
-        let pattern = Ident::new(&camel_case(&ident.unraw().to_string()), ident.span());
+        let pattern = parsed.type_name.clone();
         let krate = match &parsed.options.crate_path {
             Some(path) => quote!(#path),
             None => quote!(::seamline),
         };
         Names { bundle: format_ident!("{pattern}Args"), pattern, krate }
     }
-}
-
-/// `moe_finalize` to `MoeFinalize`.
-fn camel_case(snake: &str) -> String {
-    let capitalised = |word: &str| {
-        let mut chars = word.chars();
-        chars.next().map_or(String::new(), |c| c.to_uppercase().chain(chars).collect())
-    };
-    snake.split('_').map(capitalised).collect()
 }
 
 fn pattern(parsed: &Parsed, names: &Names) -> TokenStream {

@@ -60,6 +60,16 @@ catalog! {
         },
 
         // The signature.
+        /// A fn whose name gives no type.
+        #[error("`{name}` would give the type `{ty}`, which {why}: give the fn another name")]
+        PatternName {
+            /// The fn's name.
+            name: String,
+            /// The same in CamelCase.
+            ty: String,
+            /// What is wrong with it.
+            why: &'static str,
+        },
         /// `async`, `unsafe`, `const`, `extern`.
         #[error("a pattern cannot be `{what}`: it describes a kernel and is never called; remove `{what}`")]
         Modifier {

@@ -5,7 +5,7 @@ use super::nearest::hint;
 use super::signature::Signature;
 use super::{Diagnostic, Place, Reported};
 use crate::check::{OPERATIONS, OperandKind, Operation};
-use crate::{Op, ParamId, ValueId};
+use crate::{Op, ParamId, Role, ValueId};
 use proc_macro2::Ident;
 use quote::ToTokens;
 use syn::{BinOp, Expr, ExprCall, Lit, PathArguments, UnOp};
@@ -69,6 +69,11 @@ impl<'a> Scope<'a> {
             let id = ParamId(i as u32);
             let bound = param.role.map_or(Bound::Unknown, |_| Bound::Param(id));
             scope.bind(&param.ident, Binding { bound, mutable: param.mutable, param: Some(id) });
+            // Its memory will be written, at the earliest where its new value is computed, which may be before
+            // the body mentions the old one (`let sum = a + b; let c = x * y; x = sum;`).
+            if let (true, Some(Role::Tokens(_))) = (param.mutable, param.role) {
+                scope.read(bound, Place::of(&param.ident));
+            }
         }
         scope
     }

@@ -4,6 +4,7 @@ use super::nearest::hint;
 use super::{Diagnostic, Place, Reported};
 use crate::{DType, Elem, Role};
 use proc_macro2::Ident;
+use syn::ext::IdentExt;
 use syn::{FnArg, GenericArgument, Pat, PathArguments, ReturnType, Safety, Type};
 
 const TYPES: [&str; 7] = ["Tokens", "Permuted", "RowMap", "ExpertWeights", "Channels", "PerToken", "Scalar"];
@@ -228,6 +229,29 @@ fn bare(ty: &Type) -> &Type {
 pub(super) fn type_text(ty: &Type) -> String {
     let spaced = quote::quote!(#ty).to_string();
     spaced.replace(" < ", "<").replace(" >", ">").replace(" :: ", "::").replace(" ,", ",").replace("& ", "&")
+}
+
+/// The name of the generated type. One that cannot be is reported, and another stands in.
+pub(super) fn type_name(ident: &Ident, diagnostics: &mut Vec<Reported>) -> Ident {
+    let name = ident.unraw().to_string();
+    let ty = camel_case(&name);
+    let why = match syn::parse_str::<Ident>(&ty) {
+        Err(_) => "is not a name",
+        Ok(_) if TYPES.contains(&ty.as_str()) => "patterns are written with",
+        Ok(_) => return Ident::new(&ty, ident.span()),
+    };
+    let other = format!("{ty}Pattern");
+    diagnostics.push(Diagnostic::PatternName { name, ty, why }.at(Place::of(ident)));
+    Ident::new(syn::parse_str::<Ident>(&other).map_or("Pattern", |_| &other), ident.span())
+}
+
+/// `moe_finalize` to `MoeFinalize`.
+fn camel_case(snake: &str) -> String {
+    let capitalised = |word: &str| {
+        let mut chars = word.chars();
+        chars.next().map_or(String::new(), |c| c.to_uppercase().chain(chars).collect())
+    };
+    snake.split('_').map(capitalised).collect()
 }
 
 /// The attributes that generated items take over. The others are reported: they would do nothing.

@@ -50,6 +50,16 @@ fn an_assigned_and_returned_parameter_is_in_place() {
 }
 
 #[test]
+fn what_is_updated_in_place_is_read_before_anything_is_written() {
+    // The new value of `a` is computed first, and the old one is asked for last, under another name.
+    let graph = graph(
+        "fn p(x: Tokens, mut a: Tokens) -> (Tokens, Tokens) { let old = a; let s = x + x; a = s; let z = old * x; (a, z) }",
+    );
+    assert_eq!(graph.nodes[0].op, Op::Param(ParamId(1)));
+    assert_eq!(graph.nodes.iter().filter(|n| n.op == Op::Param(ParamId(1))).count(), 1);
+}
+
+#[test]
 fn a_shadowed_parameter_is_not_in_place() {
     let parsed = parsed("", "fn p(r: Tokens, x: Tokens) -> Tokens { let mut r = r + x; r += x; r }");
     assert_eq!(names(&parsed), ["NameTaken"]);
