@@ -1,0 +1,177 @@
+//! Phases and launch geometry.
+
+use seamline_codegen::parse::parse_file;
+use seamline_codegen::phases::Phases;
+use seamline_codegen::program::{Inst, Program};
+use seamline_codegen::schedule::{DeviceModel, Geometry, Planner, Schedule};
+use seamline_codegen::{DType, Dims, Graph, Presence, Request};
+
+fn graph(signature_and_body: &str) -> Graph {
+    let source = format!("#[fused_pattern] fn pattern{signature_and_body}");
+    parse_file(&source).unwrap_or_else(|e| panic!("{e}")).remove(0)
+}
+
+fn bind(graph: &Graph, hidden: u32, ranks: u32) -> Program {
+    let request = Request { hidden: Some(hidden), top_k: Some(8), dtype: Some(DType::Bf16), ranks };
+    graph.bind(&Dims::bind(graph, &request, Presence::ALL).unwrap()).unwrap()
+}
+
+const KIMI: &str =
+    "(rows: Permuted, map: RowMap, weights: ExpertWeights<f32>, shared: Option<Tokens>, residual: Tokens,
+    gamma: Channels, eps: Scalar) -> (Tokens, Tokens) {
+    let local = finalize(rows, map, weights) + shared;
+    let residual_out = all_reduce(local) + residual;
+    let norm_out = rms_norm(residual_out, gamma, eps);
+    (residual_out, norm_out)
+}";
+
+/// The names of what phase `at` computes per channel.
+fn names(program: &Program, phases: &Phases, at: usize) -> Vec<String> {
+    phases.phases[at].lanes.iter().filter_map(|r| program.line(*r).name.clone()).collect()
+}
+
+#[test]
+fn exchange_and_row_sum_end_a_phase_each() {
+    let program = bind(&graph(KIMI), 7168, 8);
+    let phases = Phases::of(&program);
+    assert_eq!(phases.phases.len(), 3);
+    assert_eq!(phases.exchange, Some(0));
+    assert_eq!(phases.phases.iter().map(|p| p.sums.len()).collect::<Vec<_>>(), [0, 1, 0]);
+    assert_eq!(names(&program, &phases, 0)[0], "local");
+    assert!(names(&program, &phases, 2).contains(&"norm_out".to_string()));
+}
+
+#[test]
+fn one_rank_has_no_exchange() {
+    let program = bind(&graph(KIMI), 7168, 1);
+    let phases = Phases::of(&program);
+    assert_eq!(phases.exchange, None);
+    assert_eq!(phases.phases.len(), 2);
+    assert!(program.lines.iter().all(|l| !matches!(l.inst, Inst::AllReduce(_))));
+}
+
+#[test]
+fn only_the_rounded_residual_lives_on() {
+    let program = bind(&graph(KIMI), 7168, 8);
+    let phases = Phases::of(&program);
+    let live = phases.live(&program);
+    assert_eq!(live.len(), 1);
+    assert!(matches!(program.line(live[0]).inst, Inst::Round(_, DType::Bf16)));
+    assert!(!phases.crosses_exchange(&program));
+}
+
+#[test]
+fn weight_arithmetic_waits_for_its_phase() {
+    let program = bind(
+        &graph(
+            "(x: Tokens, w: Channels, eps: Scalar) -> Tokens { let y = rms_norm(all_reduce(x), 1.0 + w, eps); y }",
+        ),
+        4096,
+        2,
+    );
+    let phases = Phases::of(&program);
+    let (weight, _) =
+        program.regs().find(|(_, l)| matches!(l.inst, Inst::Add(..)) && l.space.has_channels()).unwrap();
+    assert_eq!(phases.phase(weight), Some(2));
+    assert_eq!(phases.live(&program).len(), 0, "the exchanged value is kept by the schedule");
+}
+
+#[test]
+fn norm_before_the_collective_is_a_phase_before_it() {
+    let program = bind(
+        &graph(
+            "(x: Tokens, r: Tokens, w: Channels, v: Channels, eps: Scalar) -> (Tokens, Tokens) {
+                let s = all_reduce(rms_norm(x, w, eps)) + r; let n = rms_norm(s, v, eps); (s, n) }",
+        ),
+        4096,
+        2,
+    );
+    let phases = Phases::of(&program);
+    assert_eq!(phases.exchange, Some(1));
+    assert_eq!(phases.phases.iter().map(|p| p.sums.len()).collect::<Vec<_>>(), [1, 0, 1, 0]);
+}
+
+#[test]
+fn value_needed_on_both_sides_of_the_exchange_forbids_waves() {
+    let program = bind(
+        &graph("(x: Tokens, y: Tokens) -> Tokens { let l = x * y; let s = all_reduce(l) + l; s }"),
+        4096,
+        2,
+    );
+    assert!(Phases::of(&program).crosses_exchange(&program));
+    let planner = Planner::new(&program, DeviceModel::H200, 2, false);
+    let most = planner.tokens_per_launch();
+    assert!(most < 1000);
+    assert!((1..=most).all(|t| !planner.shape(t).geometry.waves));
+}
+
+/// Each lane of a row belongs to exactly one thread, and no CTA is idle.
+fn covers(geometry: &Geometry, hidden: u32) {
+    let lanes = hidden.div_ceil(8);
+    let held = |ctas: u32| ctas * geometry.threads * geometry.vectors;
+    assert!(held(geometry.ctas) >= lanes, "{geometry:?} is too small for {hidden}");
+    assert!(held(geometry.ctas - 1) < lanes, "{geometry:?} has an idle CTA at {hidden}");
+    assert_eq!(geometry.threads % 32, 0);
+    assert!(geometry.threads <= 1024 && geometry.ctas <= 8 && geometry.batch >= 1);
+    assert!(geometry.threads * geometry.blocks_per_sm <= 2048);
+}
+
+#[test]
+fn every_hidden_size_is_dealt_completely() {
+    let graph = graph(KIMI);
+    let sizes =
+        (1..=600).chain([1024, 2048, 2688, 2880, 4096, 5120, 6144, 7168, 8192, 16384, 32768, 65528, 65536]);
+    for hidden in sizes {
+        for ranks in [1, 2, 8] {
+            let program = bind(&graph, hidden, ranks);
+            for ranks_per_device in [1, ranks] {
+                let planner = Planner::new(&program, DeviceModel::H200, ranks_per_device, true);
+                for tokens in [1, 2, 7, 16, 33, 64, 129, 4096] {
+                    covers(&planner.shape(tokens).geometry, hidden);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn one_shot_grids_are_resident_together() {
+    let device = DeviceModel::H200;
+    let graph = graph(KIMI);
+    for hidden in [1024, 2880, 4096, 7168, 8192] {
+        for (ranks, early) in [(2, false), (2, true), (8, false), (8, true)] {
+            let program = bind(&graph, hidden, ranks);
+            let planner = Planner::new(&program, device, ranks, early);
+            for tokens in 1..=200 {
+                let shape = planner.shape(tokens);
+                let g = shape.geometry;
+                assert_eq!(g.schedule, Schedule::OneShot);
+                let ctas = shape.clusters * g.ctas * ranks * if early { 2 } else { 1 };
+                assert!(ctas <= device.sms * g.blocks_per_sm, "{tokens} tokens: {shape:?}");
+                assert_eq!(g.waves, u64::from(shape.clusters) < tokens);
+            }
+        }
+    }
+}
+
+#[test]
+fn geometries_are_all_that_shape_can_answer() {
+    let graph = graph(KIMI);
+    for (hidden, ranks, ranks_per_device) in
+        [(7168, 1, 1), (7168, 8, 8), (7168, 8, 1), (2880, 4, 4), (64, 2, 2)]
+    {
+        let program = bind(&graph, hidden, ranks);
+        for early in [false, true] {
+            let planner = Planner::new(&program, DeviceModel::H200, ranks_per_device, early);
+            let listed = planner.geometries(600);
+            let mut met: Vec<Geometry> = Vec::new();
+            for tokens in 1..=600 {
+                let geometry = planner.shape(tokens).geometry;
+                if !met.contains(&geometry) {
+                    met.push(geometry);
+                }
+            }
+            assert_eq!(listed, met);
+        }
+    }
+}
