@@ -5,7 +5,12 @@ pub mod patterns;
 
 pub use seamline_codegen::{DType, Graph};
 pub use seamline_macros::fused_pattern;
-pub use seamline_runtime::{Bundle, Input, Output, Pattern};
+#[cfg(feature = "cuda")]
+pub use seamline_runtime::cuda;
+pub use seamline_runtime::{
+    Bundle, Error, ErrorKind, Explanation, Fault, Group, Input, KeepAlive, Kernel, Output, Pattern, Prepare, Queue, Rank,
+    Status, Variant, args, executor, launch_all, reset, testing, untyped,
+};
 
 /// Everything a pattern is written with, and what runs it.
 pub mod prelude {
@@ -16,7 +21,7 @@ pub mod prelude {
     pub use crate::fused_pattern;
 
     // Running them.
-    pub use crate::{Bundle, DType, Input, Output, Pattern};
+    pub use crate::{Bundle, DType, Group, Input, Kernel, Output, Pattern, Prepare, Queue, Rank, launch_all};
 }
 
 /// What generated code names. Not public API.

@@ -1,6 +1,11 @@
 //! What `#[fused_pattern]` generates, as traits.
 
 use crate::args::ArgList;
+use crate::error::Error;
+use crate::group::Rank;
+use crate::kernel::Kernel;
+use crate::options::Prepare;
+use crate::prepare;
 use seamline_codegen::Graph;
 
 /// A fused pattern: the type that `#[fused_pattern]` generates, named as its fn, in CamelCase.
@@ -9,6 +14,31 @@ pub trait Pattern: 'static {
     const GRAPH: &'static Graph;
     /// Every argument of one launch.
     type Args<'a>: Bundle<'a>;
+
+    /// Does all that is slow, so that launches are not: compiles, loads, allocates exchange memory.
+    ///
+    /// In a group it is collective: every rank calls it, from a thread of its own, with the same options, and it returns when all have. If one
+    /// rank fails, all return its error. From one thread use [`prepare_all`](Pattern::prepare_all).
+    ///
+    /// # Errors
+    /// See [`ErrorKind`](crate::ErrorKind).
+    fn prepare(rank: &Rank, options: &Prepare) -> Result<Kernel<Self>, Error>
+    where
+        Self: Sized,
+    {
+        Ok(Kernel::new(prepare::prepare(Self::GRAPH, rank, options)?))
+    }
+
+    /// [`prepare`](Pattern::prepare) for all ranks of a group, from one thread. Answers the kernels in rank order.
+    ///
+    /// # Errors
+    /// See [`ErrorKind`](crate::ErrorKind).
+    fn prepare_all(ranks: &[Rank], options: &Prepare) -> Result<Vec<Kernel<Self>>, Error>
+    where
+        Self: Sized,
+    {
+        Ok(prepare::prepare_all(Self::GRAPH, ranks, options)?.into_iter().map(Kernel::new).collect())
+    }
 }
 
 /// Every argument of one launch, typed by role; generated beside its [`Pattern`].

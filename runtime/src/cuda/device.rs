@@ -1,0 +1,64 @@
+//! What a device is, as far as kernels care.
+
+use super::Doing;
+use crate::error::{Error, ErrorKind};
+use cudarc::driver::CudaContext;
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use seamline_codegen::schedule::DeviceModel;
+
+/// A device that kernels can run on.
+#[derive(Clone, Debug)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// What launches are shaped by.
+    pub model: DeviceModel,
+    /// What kernels are compiled for.
+    pub arch: String,
+    /// The most that its memory can move.
+    pub peak_bytes_per_second: Option<f64>,
+}
+
+impl Device {
+    /// Asks the device of `context`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OldDevice`], or a driver that fails.
+    pub fn of(context: &CudaContext) -> Result<Device, Error> {
+        let ask = |attribute| context.attribute(attribute).doing(|| format!("asking the device for {attribute:?}"));
+        let number = |attribute| ask(attribute).map(|n| n.max(0) as u32);
+        let name = context.name().doing(|| "asking the device for its name".into())?;
+        let capability = (
+            number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        );
+        if capability < (9, 0) {
+            return Err(ErrorKind::OldDevice { device: name, capability }.into());
+        }
+        let model = DeviceModel {
+            capability,
+            sms: number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            threads_per_sm: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
+            l2_bytes: number(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?.into(),
+        };
+        // In kHz and bits; memory moves twice a cycle. Some devices answer zero.
+        let clock = number(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?;
+        let bits = number(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?;
+        let peak = f64::from(clock) * 1e3 * 2.0 * f64::from(bits) / 8.0;
+        Ok(Device { name, model, arch: arch(capability), peak_bytes_per_second: (peak > 0.0).then_some(peak) })
+    }
+}
+
+/// The architecture to compile for: the real one, so that the driver compiles nothing.
+///
+/// ```
+/// # use seamline_runtime::cuda::arch;
+/// assert_eq!(arch((9, 0)), "sm_90a");
+/// assert_eq!(arch((12, 0)), "sm_120");
+/// ```
+pub fn arch((major, minor): (u32, u32)) -> String {
+    match major {
+        9 | 10 => format!("sm_{major}{minor}a"),
+        _ => format!("sm_{major}{minor}"),
+    }
+}

@@ -1,0 +1,154 @@
+//! Finds and loads NVRTC.
+//!
+//! It is looked for in this order: `SEAMLINE_NVRTC_PATH` (which, when set, decides alone), the loader's own paths, `CUDA_PATH` and
+//! `CUDA_HOME`, `/usr/local/cuda*`, the conda environment, and pip's `nvidia/*` packages. A library in a folder that the loader does not know is
+//! loaded by its absolute path, `libnvrtc-builtins` before it: NVRTC would look for that one on the loader's paths. cudarc then finds both by name,
+//! since they are loaded.
+
+use crate::error::{Error, ErrorKind};
+use cudarc::nvrtc::sys;
+use libloading::Library;
+use std::ffi::c_int;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The environment variable that says where NVRTC is: its folder, or the library itself.
+pub const PATH_VARIABLE: &str = "SEAMLINE_NVRTC_PATH";
+
+/// Names under which cudarc looks for it.
+const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
+/// The first that compiles for Hopper as C++17.
+const OLDEST: (c_int, c_int) = (12, 0);
+
+/// A loaded NVRTC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nvrtc {
+    /// Major and minor.
+    pub version: (i32, i32),
+    /// The library; `None` if the loader found it.
+    pub path: Option<PathBuf>,
+    /// What led to it: an environment variable, a folder, or `the loader`.
+    pub found_by: String,
+    /// Architectures that it compiles for, as 90 for `sm_90`.
+    pub archs: Vec<i32>,
+}
+
+/// The process' NVRTC, loaded by the first call.
+///
+/// # Errors
+/// [`ErrorKind::NoNvrtc`] names every place; [`ErrorKind::BadNvrtc`] one that does not work.
+pub fn nvrtc() -> Result<&'static Nvrtc, Error> {
+    static NVRTC: OnceLock<Result<Nvrtc, Error>> = OnceLock::new();
+    NVRTC.get_or_init(find).as_ref().map_err(Clone::clone)
+}
+
+fn find() -> Result<Nvrtc, Error> {
+    let mut searched = Vec::new();
+    if let Some(path) = std::env::var_os(PATH_VARIABLE).filter(|p| !p.is_empty()) {
+        let what = format!("{PATH_VARIABLE}={}", Path::new(&path).display());
+        return match library(Path::new(&path)) {
+            Some(library) => load(&library, what),
+            None => Err(ErrorKind::NoNvrtc { searched: format!("{what} (which holds no libnvrtc)") }.into()),
+        };
+    }
+    // SAFETY: NVRTC's initialisers are meant to run in any process.
+    if NAMES.iter().any(|name| unsafe { Library::new(*name) }.map(std::mem::forget).is_ok()) {
+        return loaded(None, "the loader".into());
+    }
+    searched.push(format!("the loader's paths for {}", NAMES.join(", ")));
+    for (what, folders) in places() {
+        for folder in &folders {
+            if let Some(library) = library(folder) {
+                return load(&library, what);
+            }
+        }
+        searched.push(what);
+    }
+    Err(ErrorKind::NoNvrtc { searched: searched.join("; ") }.into())
+}
+
+/// Where it may be: what leads there, and the folders.
+fn places() -> Vec<(String, Vec<PathBuf>)> {
+    let variable = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let toolkit = |root: &Path| {
+        ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"].map(|f| root.join(f)).to_vec()
+    };
+    let mut places = Vec::new();
+    for name in ["CUDA_PATH", "CUDA_HOME"] {
+        places.push((name.to_owned(), variable(name).iter().flat_map(|root| toolkit(root)).collect()));
+    }
+    let installed = entries(Path::new("/usr/local"), |name| name.starts_with("cuda"));
+    places.push(("/usr/local/cuda*".into(), installed.iter().flat_map(|root| toolkit(root)).collect()));
+    let conda = variable("CONDA_PREFIX");
+    places.push(("conda (CONDA_PREFIX)".into(), conda.iter().flat_map(|root| toolkit(root)).collect()));
+
+    let mut sites = variable("PYTHONPATH").map_or(Vec::new(), |v| std::env::split_paths(&v).collect());
+    let home = variable("HOME").map(|home| home.join(".local"));
+    let roots = [variable("VIRTUAL_ENV"), conda, home, Some("/usr/local".into()), Some("/usr".into())];
+    for root in roots.into_iter().flatten() {
+        for python in entries(&root.join("lib"), |name| name.starts_with("python3")) {
+            sites.extend(["site-packages", "dist-packages"].map(|site| python.join(site)));
+        }
+    }
+    let wheels = sites.iter().flat_map(|site| entries(&site.join("nvidia"), |_| true));
+    places.push(("pip's nvidia packages (site-packages/nvidia/*/lib)".into(), wheels.map(|w| w.join("lib")).collect()));
+    places
+}
+
+/// The entries of a folder whose name is wanted, the last name first: newer versions mostly sort later.
+fn entries(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<_> =
+        entries.filter(|e| e.file_name().to_str().is_some_and(&wanted)).map(|e| e.path()).collect();
+    paths.sort_unstable_by(|a, b| b.cmp(a));
+    paths
+}
+
+/// NVRTC in `place`, which may be the file itself.
+fn library(place: &Path) -> Option<PathBuf> {
+    match place.is_file() {
+        true => Some(place.to_owned()),
+        false => entries(place, |name| name.starts_with("libnvrtc.so")).into_iter().next(),
+    }
+}
+
+fn load(library: &Path, found_by: String) -> Result<Nvrtc, Error> {
+    let folder = library.parent().unwrap_or(Path::new("."));
+    let builtins = entries(folder, |name| name.starts_with("libnvrtc-builtins.so"));
+    // Never unloaded: cudarc goes on using them.
+    for path in builtins.iter().map(PathBuf::as_path).chain([library]) {
+        // SAFETY: NVRTC's initialisers are meant to run in any process.
+        match unsafe { Library::new(path) } {
+            Ok(library) => std::mem::forget(library),
+            Err(error) => return Err(bad(path, error.to_string())),
+        }
+    }
+    // SAFETY: it is loaded already.
+    if !NAMES.iter().any(|name| unsafe { Library::new(*name) }.is_ok()) {
+        return Err(bad(library, format!("its name is none of {}", NAMES.join(", "))));
+    }
+    loaded(Some(library.to_owned()), found_by)
+}
+
+/// Asks the library what it is.
+fn loaded(path: Option<PathBuf>, found_by: String) -> Result<Nvrtc, Error> {
+    let (mut version, mut count) = ((0, 0), 0);
+    let place = path.clone().unwrap_or_else(|| found_by.clone().into());
+    let ask = |result: sys::nvrtcResult| result.result().map_err(|e| bad(&place, e.to_string()));
+    // SAFETY: writes two ints.
+    ask(unsafe { sys::nvrtcVersion(&mut version.0, &mut version.1) })?;
+    if version < OLDEST {
+        let reason = format!("it is version {}.{}, and 12.0 or newer is needed", version.0, version.1);
+        return Err(bad(&place, reason));
+    }
+    // SAFETY: writes an int.
+    ask(unsafe { sys::nvrtcGetNumSupportedArchs(&mut count) })?;
+    let mut archs = vec![0; count.max(0) as usize];
+    // SAFETY: writes as many ints as it has said.
+    ask(unsafe { sys::nvrtcGetSupportedArchs(archs.as_mut_ptr()) })?;
+    Ok(Nvrtc { version, path, found_by, archs })
+}
+
+fn bad(path: &Path, reason: String) -> Error {
+    ErrorKind::BadNvrtc { path: path.display().to_string(), reason }.into()
+}

@@ -1,0 +1,239 @@
+//! CUDA C++ to CUBIN.
+
+use super::excerpt::excerpt;
+use super::locate;
+use crate::error::{Error, ErrorKind};
+use crate::testing::count_compile;
+use cudarc::nvrtc::{result, sys};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_char};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What the rounding contract and the templates need.
+const OPTIONS: [&str; 3] = ["--std=c++17", "--fmad=false", "--ptxas-options=-v"];
+
+/// A compiled source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compiled {
+    /// Machine code, to be loaded by the driver.
+    pub cubin: Vec<u8>,
+    /// What it was compiled for.
+    pub arch: String,
+    /// What each kernel uses, in the order of the source.
+    pub entries: Vec<Usage>,
+    /// All that the compiler said.
+    pub log: String,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// What a kernel uses of the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Its symbol.
+    pub entry: String,
+    /// Registers per thread.
+    pub registers: u32,
+    /// Bytes of spilled registers that are stored.
+    pub spill_stores: u32,
+    /// Bytes of spilled registers that are loaded.
+    pub spill_loads: u32,
+    /// Bytes of stack per thread.
+    pub stack: u32,
+    /// Bytes of shared memory per block.
+    pub shared: u32,
+}
+
+/// Compiles `source` for a real architecture such as `sm_90a`, or answers what this process has compiled of it before.
+///
+/// # Errors
+/// [`ErrorKind::NoNvrtc`] and its kin; [`ErrorKind::OldNvrtc`]; [`ErrorKind::Compile`].
+pub fn compile(source: &str, arch: &str) -> Result<Arc<Compiled>, Error> {
+    type Slot = Arc<OnceLock<Result<Arc<Compiled>, Error>>>;
+    type Key = ([u8; 32], String);
+    static CACHE: OnceLock<Mutex<HashMap<Key, Slot>>> = OnceLock::new();
+    let key = (Sha256::digest(source).into(), arch.to_owned());
+    let slot = {
+        let mut cache = CACHE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(cache.entry(key).or_default())
+    };
+    // Whoever else wants the same waits here; other sources compile beside it.
+    slot.get_or_init(|| compile_now(source, arch).map(Arc::new)).clone()
+}
+
+/// Compiles several sources at once, on as many threads as the machine has cores.
+pub(super) fn compile_all(sources: &[String], arch: &str) -> Result<Vec<Arc<Compiled>>, Error> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut compiled = Vec::with_capacity(sources.len());
+    for some in sources.chunks(workers) {
+        let results = std::thread::scope(|scope| {
+            let rest: Vec<_> = some[1..].iter().map(|source| scope.spawn(|| compile(source, arch))).collect();
+            let first = compile(&some[0], arch);
+            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            std::iter::once(first).chain(rest.into_iter().map(join)).collect::<Result<Vec<_>, Error>>()
+        });
+        compiled.extend(results?);
+    }
+    Ok(compiled)
+}
+
+fn compile_now(source: &str, arch: &str) -> Result<Compiled, Error> {
+    let nvrtc = locate::nvrtc()?;
+    known(nvrtc, arch)?;
+    let began = Instant::now();
+    let text = CString::new(source).map_err(|_| failed("creating the program", "the source holds a zero byte"))?;
+    let program = Program::new(&text)?;
+    let mut options: Vec<String> = OPTIONS.map(str::to_owned).to_vec();
+    options.push(format!("--gpu-architecture={arch}"));
+    if std::env::var_os("SEAMLINE_LINEINFO").is_some_and(|v| v != "0") {
+        options.push("--generate-line-info".into());
+    }
+    // SAFETY: the program is alive.
+    let compiled = unsafe { result::compile_program(program.0, &options) };
+    let log = program.log()?;
+    match compiled {
+        Ok(()) => {}
+        Err(result::NvrtcError(sys::nvrtcResult::NVRTC_ERROR_COMPILATION)) => {
+            return Err(ErrorKind::Compile { arch: arch.to_owned(), excerpt: excerpt(source, &log), log }.into());
+        }
+        Err(error) => return Err(failed("compiling", &format!("{error}: {}", log.trim()))),
+    }
+    let cubin = program.cubin()?;
+    count_compile();
+    let compiled = Compiled { cubin, arch: arch.to_owned(), entries: usages(&log), log, took: began.elapsed() };
+    tracing::debug!(arch, took = ?compiled.took, bytes = compiled.cubin.len(), "compiled");
+    dump(source, &compiled);
+    Ok(compiled)
+}
+
+/// `sm_90a` needs 90 among what NVRTC knows.
+fn known(nvrtc: &locate::Nvrtc, arch: &str) -> Result<(), Error> {
+    let number = arch.trim_start_matches("sm_").trim_end_matches(|c: char| c.is_ascii_lowercase()).parse();
+    match number.is_ok_and(|n: i32| arch.starts_with("sm_") && nvrtc.archs.contains(&n)) {
+        true => Ok(()),
+        false => {
+            let known: Vec<_> = nvrtc.archs.iter().map(|n| format!("sm_{n}")).collect();
+            Err(ErrorKind::OldNvrtc { version: nvrtc.version, arch: arch.to_owned(), known: known.join(", ") }.into())
+        }
+    }
+}
+
+/// A program of NVRTC's, destroyed with this.
+struct Program(sys::nvrtcProgram);
+
+impl Program {
+    fn new(text: &CStr) -> Result<Program, Error> {
+        result::create_program(text, Some(c"seamline.cu")).map(Program).map_err(|e| failed("creating the program", &e.to_string()))
+    }
+
+    fn log(&self) -> Result<String, Error> {
+        // SAFETY: the program is alive.
+        let bytes = unsafe { result::get_program_log(self.0) }.map_err(|e| failed("reading the log", &e.to_string()))?;
+        Ok(text(&bytes))
+    }
+
+    fn cubin(&self) -> Result<Vec<u8>, Error> {
+        let failed = |e: result::NvrtcError| failed("reading the machine code", &e.to_string());
+        let mut size = 0;
+        // SAFETY: the program is alive and compiled.
+        unsafe { sys::nvrtcGetCUBINSize(self.0, &mut size) }.result().map_err(failed)?;
+        let mut cubin = vec![0u8; size];
+        // SAFETY: it writes as many bytes as it has said.
+        unsafe { sys::nvrtcGetCUBIN(self.0, cubin.as_mut_ptr().cast()) }.result().map_err(failed)?;
+        match cubin.is_empty() {
+            // What a virtual architecture gives.
+            true => Err(self::failed("compiling", "there is no machine code")),
+            false => Ok(cubin),
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: it was created by `create_program` and is destroyed once. That it fails would help nobody to know.
+        let _ = unsafe { result::destroy_program(self.0) };
+    }
+}
+
+/// A C string of NVRTC's, without its zero.
+fn text(bytes: &[c_char]) -> String {
+    let bytes: Vec<u8> = bytes.iter().take_while(|b| **b != 0).map(|b| *b as u8).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn failed(doing: &str, reason: &str) -> Error {
+    let path = locate::nvrtc().ok().and_then(|n| n.path.clone());
+    let path = path.map_or("the loader's path".into(), |p| p.display().to_string());
+    ErrorKind::BadNvrtc { path, reason: format!("{doing}: {reason}") }.into()
+}
+
+/// What `--ptxas-options=-v` says of each kernel.
+fn usages(log: &str) -> Vec<Usage> {
+    let mut all: Vec<Usage> = Vec::new();
+    for line in log.lines() {
+        if let Some(name) = line.split("Compiling entry function '").nth(1).and_then(|rest| rest.split('\'').next()) {
+            all.push(Usage { entry: name.to_owned(), ..Usage::default() });
+        }
+        let Some(usage) = all.last_mut() else { continue };
+        // `Used 30 registers, used 1 barriers, 128 bytes smem`; `0 bytes stack frame, 0 bytes spill stores, …`
+        for part in line.split(',') {
+            let number = part.split_whitespace().find_map(|word| word.parse::<u32>().ok());
+            let Some(number) = number else { continue };
+            for (words, to) in [
+                ("registers", &mut usage.registers),
+                ("bytes spill stores", &mut usage.spill_stores),
+                ("bytes spill loads", &mut usage.spill_loads),
+                ("bytes stack frame", &mut usage.stack),
+                ("bytes smem", &mut usage.shared),
+            ] {
+                if part.contains(words) {
+                    *to = number;
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Writes source, machine code and log to `SEAMLINE_DUMP_DIR`, if that is set. That it fails is told, and fails nothing.
+fn dump(source: &str, compiled: &Compiled) {
+    let Some(folder) = std::env::var_os("SEAMLINE_DUMP_DIR").filter(|v| !v.is_empty()) else { return };
+    let folder = std::path::PathBuf::from(folder);
+    let first = compiled.entries.first().map_or("kernel", |u| u.entry.as_str());
+    let hash: String = Sha256::digest(source)[..6].iter().map(|b| format!("{b:02x}")).collect();
+    let stem = format!("{first}-{hash}.{}", compiled.arch);
+    let write = |extension: &str, bytes: &[u8]| std::fs::write(folder.join(format!("{stem}.{extension}")), bytes);
+    let written = std::fs::create_dir_all(&folder)
+        .and_then(|()| write("cu", source.as_bytes()))
+        .and_then(|()| write("cubin", &compiled.cubin))
+        .and_then(|()| write("log", compiled.log.as_bytes()));
+    if let Err(error) = written {
+        tracing::warn!("SEAMLINE_DUMP_DIR: cannot write to {}: {error}", folder.display());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_assemblers_log_is_read() {
+        let log = "\
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'first' for 'sm_90a'
+ptxas info    : Function properties for first
+    16 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads
+ptxas info    : Used 30 registers, used 1 barriers, 16 bytes cumulative stack size, 128 bytes smem
+ptxas info    : Compiling entry function 'second' for 'sm_90a'
+ptxas info    : Used 255 registers, used 0 barriers
+";
+        let first = Usage { entry: "first".into(), registers: 30, spill_stores: 8, spill_loads: 4, stack: 16, shared: 128 };
+        let second = Usage { entry: "second".into(), registers: 255, ..Usage::default() };
+        assert_eq!(usages(log), [first, second]);
+    }
+}

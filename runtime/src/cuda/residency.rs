@@ -1,0 +1,51 @@
+//! Whether all that must run at once can.
+//!
+//! A kernel that exchanges polls for its peers. On one device their blocks need room beside it; a block that waits for room while those that hold it
+//! poll for its rows waits for ever.
+
+use super::Doing;
+use super::launch::{Config, Prepared};
+use super::module::Loaded;
+use crate::error::{Error, ErrorKind};
+use crate::plan::Plan;
+use crate::variant::Variant;
+use cudarc::driver::{CudaFunction, sys};
+use seamline_codegen::schedule::Schedule;
+
+/// Refuses what would not fit.
+pub(super) fn check(plan: &Plan, variant: &Variant, loaded: &Loaded) -> Result<(), Error> {
+    if variant.schedule() == Schedule::Local {
+        return Ok(());
+    }
+    // With an early trigger the successor of a launch takes room beside it.
+    let share = u64::from(plan.site.ranks_per_device) * if plan.site.early_trigger { 2 } else { 1 };
+    for step in variant.steps() {
+        let shape = step.shape(step.up_to);
+        let config = Config::of(&shape);
+        let available = active_clusters(&loaded.functions[step.entry], &config)?;
+        let needed = u64::from(shape.clusters) * share;
+        if needed > available {
+            return Err(ErrorKind::Residency {
+                ranks: plan.site.ranks_per_device,
+                tokens: step.up_to,
+                ctas: config.cluster,
+                needed,
+                available,
+            }
+            .into());
+        }
+    }
+    Ok(())
+}
+
+/// Clusters of `config` that the device holds at once.
+fn active_clusters(function: &CudaFunction, config: &Config) -> Result<u64, Error> {
+    let mut clusters = 0;
+    let mut prepared = Prepared::new(config, std::ptr::null_mut());
+    let config = prepared.config();
+    // SAFETY: the function's context is current since it was loaded; `config` is complete.
+    unsafe { sys::cuOccupancyMaxActiveClusters(&mut clusters, function.cu_function(), &config) }
+        .result()
+        .doing(|| "asking how many clusters fit".into())?;
+    Ok(clusters.max(0) as u64)
+}

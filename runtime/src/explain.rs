@@ -1,0 +1,94 @@
+//! How a launch will run, in words and numbers.
+
+use crate::kernel::Inner;
+use crate::launch::pieces;
+use crate::signature::{Kind, Rows};
+use seamline_codegen::schedule::{LaunchShape, Schedule};
+use std::fmt;
+use std::time::Duration;
+
+/// How so many tokens are launched, with every optional input that was prepared, and what that costs at least.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The pattern.
+    pub pattern: String,
+    /// Tokens.
+    pub tokens: usize,
+    /// How it is run.
+    pub schedule: Schedule,
+    /// Kernels that one launch queues.
+    pub kernels: usize,
+    /// The first kernel's entry point.
+    pub entry: String,
+    /// The first kernel's shape.
+    pub shape: LaunchShape,
+    /// Bytes read, every expert held by this rank.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Bytes sent to other ranks; as many arrive.
+    pub bytes_sent: u64,
+    /// The time that the bytes read and written take at the memory's peak rate, where it is known.
+    pub floor: Option<Duration>,
+}
+
+impl Explanation {
+    pub(crate) fn of(kernel: &Inner, tokens: usize) -> Explanation {
+        let plan = &kernel.plan;
+        let variant = &plan.variants[0];
+        let program = variant.program();
+        let tokens_u64 = tokens as u64;
+        let (mut bytes_read, mut bytes_written) = (0, 0);
+        for (i, argument) in plan.arguments.iter().enumerate() {
+            let present = !argument.optional || variant.present().has(seamline_codegen::ParamId(i as u32));
+            let rows = match argument.rows {
+                _ if !present => 0,
+                Rows::Token => tokens_u64,
+                Rows::Permuted => tokens_u64 * u64::from(program.dims.top_k),
+                Rows::One => tokens_u64.min(1),
+            };
+            let bytes = rows * argument.width * argument.dtype.size() as u64;
+            match argument.kind {
+                Kind::Input => bytes_read += bytes,
+                Kind::Output => bytes_written += bytes,
+                Kind::InPlace => (bytes_read, bytes_written) = (bytes_read + bytes, bytes_written + bytes),
+                Kind::Scalar => {}
+            }
+        }
+        let row = seamline_codegen::abi::wire_row_bytes(program);
+        let peers = if program.exchanges() { u64::from(program.dims.ranks - 1) } else { 0 };
+        let first = plan.tokens_per_launch.min(tokens_u64).max(1);
+        let step = variant.step(first);
+        Explanation {
+            pattern: program.name.clone(),
+            tokens,
+            schedule: variant.schedule(),
+            kernels: pieces(kernel, tokens).count(),
+            entry: variant.module().entries[step.entry].name.clone(),
+            shape: step.shape(first),
+            bytes_read,
+            bytes_written,
+            bytes_sent: peers * tokens_u64 * row,
+            floor: kernel.peak_bytes_per_second().map(|rate| Duration::from_secs_f64((bytes_read + bytes_written) as f64 / rate)),
+        }
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let g = &self.shape.geometry;
+        writeln!(f, "{} of {} tokens: {}", self.pattern, self.tokens, self.schedule.name())?;
+        let (clusters, ctas, threads) = (self.shape.clusters, g.ctas, g.threads);
+        writeln!(f, "  kernels   {} x {} ({clusters} clusters of {ctas} CTAs of {threads} threads)", self.kernels, self.entry)?;
+        writeln!(f, "  per thread {} x 8 channels, {} expert rows at once", g.vectors, g.batch)?;
+        writeln!(f, "  memory    {} bytes read, {} written", self.bytes_read, self.bytes_written)?;
+        if self.bytes_sent > 0 {
+            writeln!(f, "  exchange  {} bytes sent and received", self.bytes_sent)?;
+        }
+        if let Some(floor) = self.floor {
+            writeln!(f, "  floor     {:.2} us at the memory's peak rate", floor.as_secs_f64() * 1e6)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! A prepared kernel: the handle that launches.
+
+use crate::error::Error;
+use crate::executor::HostKernel;
+use crate::explain::Explanation;
+use crate::group::{Backend, Rank};
+use crate::launch;
+use crate::pack::{Addresses, Packing};
+use crate::pattern::{Bundle, Pattern};
+use crate::plan::Plan;
+use crate::queue::Queue;
+use crate::region::Region;
+use crate::status::Status;
+use seamline_codegen::abi;
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A pattern, prepared on one rank. Cheap to clone: the layers of a model share one.
+///
+/// # Captured graphs
+/// A launch can be captured once the kernel is prepared (and not `lazy`). A graph holds addresses: the kernel and every argument must outlive it. Keep a
+/// clone of the kernel, or its [`keep_alive`](Kernel::keep_alive), beside the graph.
+pub struct Kernel<P> {
+    pub(crate) inner: Arc<Inner>,
+    pattern: PhantomData<fn() -> P>,
+}
+
+/// All that a launch needs.
+pub(crate) struct Inner {
+    pub(crate) rank: Rank,
+    pub(crate) plan: Plan,
+    /// Per variant.
+    pub(crate) packings: Vec<Packing>,
+    pub(crate) region: Option<Arc<Region>>,
+    pub(crate) runner: Runner,
+}
+
+/// What runs it.
+pub(crate) enum Runner {
+    Host(Arc<dyn HostKernel>),
+    #[cfg(feature = "cuda")]
+    Cuda(crate::cuda::CudaKernel),
+}
+
+impl Inner {
+    /// The slow part of `prepare`: allocates and compiles.
+    pub(crate) fn new(rank: &Rank, plan: Plan) -> Result<Arc<Inner>, Error> {
+        let group = &rank.group;
+        let exchanging = plan.variants.iter().map(|v| v.program()).find(|p| p.exchanges());
+        let region = match (&plan.region, exchanging) {
+            (Some(key), Some(program)) => Some(group.region(program, key)?),
+            _ => None,
+        };
+        let addresses = Addresses {
+            rank: rank.index,
+            status: rank.control().status.address(),
+            host_status: rank.control().mirror.address(),
+            regions: region.iter().flat_map(|r| &r.ranks).map(|r| r.slots.address()).collect(),
+            epochs: region.as_ref().map_or(0, |r| r.ranks[rank.index as usize].epochs.address()),
+            generation_bytes: region.as_ref().map_or(0, |r| r.generation_bytes),
+            timeout_ns: plan.timeout.as_nanos().try_into().unwrap_or(u64::MAX),
+        };
+        let packing = |v: &crate::Variant| Packing::new(&abi::slots(v.program()), &plan.arguments, &addresses);
+        let packings = plan.variants.iter().map(packing).collect();
+        let runner = match &group.backend {
+            Backend::Host(host) => {
+                Runner::Host(host.compiled(&plan.agreement, || host.executor.compile(&plan.variants))?)
+            }
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(cuda) => Runner::Cuda(cuda.kernel(&plan)?),
+        };
+        Ok(Arc::new(Inner { rank: rank.clone(), plan, packings, region, runner }))
+    }
+
+    /// The most that the device's memory can move, where that is known.
+    pub(crate) fn peak_bytes_per_second(&self) -> Option<f64> {
+        match &self.rank.group.backend {
+            Backend::Host(_) => None,
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(cuda) => cuda.peak_bytes_per_second(),
+        }
+    }
+}
+
+impl<P: Pattern> Kernel<P> {
+    /// Checks `args` and queues one launch.
+    ///
+    /// In a group every rank launches the same tokens, in the same order of launches; on a host executor with [`launch_all`](crate::launch_all).
+    /// It neither compiles (unless `lazy`), allocates, waits nor takes a lock, and may be captured.
+    ///
+    /// # Errors
+    /// See [`ErrorKind`](crate::ErrorKind). Nothing was queued then.
+    pub fn launch<'q>(&self, queue: impl Into<Queue<'q>>, args: P::Args<'_>) -> Result<(), Error> {
+        let tokens = args.tokens();
+        let mut list = crate::args::ArgList::new();
+        args.collect(&mut list);
+        launch::launch(&self.inner, queue.into(), tokens, &mut list)
+    }
+}
+
+impl<P> Kernel<P> {
+    pub(crate) fn new(inner: Arc<Inner>) -> Kernel<P> {
+        Kernel { inner, pattern: PhantomData }
+    }
+
+    /// The rank that it was prepared on.
+    pub fn rank(&self) -> &Rank {
+        &self.inner.rank
+    }
+
+    /// The most tokens of a launch.
+    pub fn max_tokens(&self) -> usize {
+        self.inner.plan.max_tokens
+    }
+
+    /// The variants that it was prepared for.
+    pub fn variants(&self) -> &[crate::Variant] {
+        &self.inner.plan.variants
+    }
+
+    /// Bytes of exchange memory that its rank holds for it. Kernels of one group with the same hidden size and wire dtype share it.
+    pub fn memory(&self) -> u64 {
+        self.inner.region.as_ref().map_or(0, |r| r.bytes_per_rank())
+    }
+
+    /// How `tokens` tokens are launched, and what that costs at least.
+    pub fn explain(&self, tokens: usize) -> Explanation {
+        Explanation::of(&self.inner, tokens)
+    }
+
+    /// What its rank's kernels have noticed, without waiting for anything.
+    ///
+    /// # Errors
+    /// A driver that fails.
+    pub fn status(&self) -> Result<Status, Error> {
+        self.inner.rank.status()
+    }
+
+    /// Keeps alive what a captured graph uses of this kernel: its code and its exchange memory. The arguments are the caller's own.
+    pub fn keep_alive(&self) -> KeepAlive {
+        KeepAlive(Arc::clone(&self.inner) as Arc<dyn Any + Send + Sync>)
+    }
+}
+
+/// See [`Kernel::keep_alive`].
+#[derive(Clone)]
+#[must_use = "what it keeps alive is freed when it is dropped"]
+pub struct KeepAlive(#[expect(dead_code, reason = "held, never read")] Arc<dyn Any + Send + Sync>);
+
+impl fmt::Debug for KeepAlive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeepAlive")
+    }
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { rank, plan, .. } = self;
+        write!(f, "Kernel({}, {rank:?}, up to {} tokens)", plan.graph.name, plan.max_tokens)
+    }
+}
+
+impl<P> Clone for Kernel<P> {
+    fn clone(&self) -> Self {
+        Kernel { inner: Arc::clone(&self.inner), pattern: PhantomData }
+    }
+}
+
+impl<P> fmt::Debug for Kernel<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}

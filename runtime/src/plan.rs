@@ -1,0 +1,180 @@
+//! What will be prepared: decided from the graph, the options and the group alone, before anything slow.
+
+use crate::error::{Error, ErrorKind};
+use crate::group::Rank;
+use crate::options::Prepare;
+use crate::region::RegionKey;
+use crate::signature::{Argument, arguments};
+use crate::variant::{Site, Variant, describe};
+use seamline_codegen::{BindError, DType, Dims, Graph, ParamId, Presence, Program, Request};
+use std::time::Duration;
+
+/// Tokens that exchange memory holds unless the caller says otherwise.
+const EXCHANGE_TOKENS: u64 = 128;
+/// Tokens that a grid can have, a cluster of 8 each.
+const MAX_TOKENS: usize = (i32::MAX / 8) as usize;
+/// Optional inputs of which all variants are compiled unasked.
+const FEW_OPTIONALS: usize = 2;
+
+/// A kernel to be.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) graph: &'static Graph,
+    pub(crate) arguments: Vec<Argument>,
+    pub(crate) variants: Vec<Variant>,
+    pub(crate) max_tokens: usize,
+    /// Tokens of one kernel; more run as several.
+    pub(crate) tokens_per_launch: u64,
+    pub(crate) region: Option<RegionKey>,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "hosts hold any number of clusters"))]
+    pub(crate) site: Site,
+    pub(crate) timeout: Duration,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "hosts compile at once"))]
+    pub(crate) lazy: bool,
+    pub(crate) agreement: Agreement,
+}
+
+impl Plan {
+    pub(crate) fn new(graph: &'static Graph, rank: &Rank, options: &Prepare) -> Result<Plan, Error> {
+        let range = 1..=MAX_TOKENS;
+        if !range.contains(&options.max_tokens) {
+            return Err(ErrorKind::MaxTokens { got: options.max_tokens, max: MAX_TOKENS }.into());
+        }
+        if let Some(got) = options.exchange_tokens.filter(|t| !range.contains(t)) {
+            return Err(ErrorKind::ExchangeTokens { got, max: MAX_TOKENS }.into());
+        }
+        let programs = programs(graph, rank, options)?;
+        let site =
+            Site { device: rank.device(), ranks_per_device: rank.ranks_per_device(), early_trigger: options.early_trigger };
+        let max_tokens = options.max_tokens as u64;
+        let region = programs.iter().map(|(_, p)| p).find(|p| p.exchanges() && rank.exchanges_through_memory()).map(|p| {
+            let few = max_tokens.next_power_of_two().min(EXCHANGE_TOKENS);
+            RegionKey {
+                schedule: site.planner(p).schedule(),
+                hidden: p.dims.hidden,
+                wire: p.dims.wire,
+                slots: options.exchange_tokens.map_or(few, |t| t as u64),
+            }
+        });
+        // Ranks may launch different variants together, so all are cut alike.
+        let fits = programs.iter().map(|(_, p)| site.planner(p).tokens_per_launch()).min().unwrap_or(1);
+        let tokens_per_launch = match &region {
+            Some(key) => fits.min(key.slots),
+            None if rank.exchanges_through_memory() => fits,
+            None => u64::MAX,
+        };
+        let most = tokens_per_launch.min(max_tokens);
+        let agreement = Agreement::new(graph, &programs, options, &site, region.as_ref());
+        let arguments = arguments(graph, &programs[0].1);
+        let variants = programs.into_iter().map(|(present, p)| Variant::new(p, present, most, &site)).collect();
+        Ok(Plan {
+            graph,
+            arguments,
+            variants,
+            max_tokens: options.max_tokens,
+            tokens_per_launch,
+            region,
+            site,
+            timeout: options.timeout,
+            lazy: options.lazy,
+            agreement,
+        })
+    }
+}
+
+/// The graph bound for every variant that is wanted; at least one.
+fn programs(graph: &Graph, rank: &Rank, options: &Prepare) -> Result<Vec<(Presence, Program)>, Error> {
+    let request =
+        Request { hidden: options.hidden, top_k: options.top_k, dtype: options.dtype, ranks: rank.ranks() };
+    let bind = |present| Ok((present, graph.bind(&Dims::bind(graph, &request, present)?)?));
+    if let Some(wanted) = &options.variants {
+        let presences = wanted.iter().map(|absent| presence(graph, absent));
+        let mut presences = presences.collect::<Result<Vec<_>, Error>>()?;
+        // The fullest first.
+        presences.sort_unstable_by(|a, b| b.cmp(a));
+        presences.dedup();
+        if presences.is_empty() {
+            presences.push(Presence::ALL);
+        }
+        return presences.into_iter().map(|p| bind(p).map_err(|e: BindError| e.into())).collect();
+    }
+    let optional: Vec<_> = graph.params.iter().filter(|p| p.optional).map(|p| format!("`{}`", p.name)).collect();
+    if optional.len() > FEW_OPTIONALS {
+        return Err(ErrorKind::TooManyVariants {
+            optional: optional.len(),
+            names: optional.join(", "),
+            variants: 1 << optional.len(),
+        }
+        .into());
+    }
+    let mut programs = Vec::new();
+    let mut nothing_left = None;
+    for present in Presence::variants(graph) {
+        match bind(present) {
+            Ok(program) => programs.push(program),
+            // Nobody asked for this one in particular.
+            Err(error @ BindError::AbsentValue { .. }) => nothing_left = Some(error),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match nothing_left {
+        Some(error) if programs.is_empty() => Err(error.into()),
+        _ => Ok(programs),
+    }
+}
+
+/// The variant that lacks the inputs named in `absent`.
+fn presence(graph: &Graph, absent: &[String]) -> Result<Presence, Error> {
+    let optional = || graph.params.iter().enumerate().filter(|(_, p)| p.optional);
+    let ids = absent.iter().map(|name| {
+        let found = optional().find(|(_, p)| p.name == name.as_str());
+        found.map(|(i, _)| ParamId(i as u32)).ok_or_else(|| {
+            let names: Vec<_> = optional().map(|(_, p)| format!("`{}`", p.name)).collect();
+            let optional = if names.is_empty() { "none".into() } else { names.join(", ") };
+            ErrorKind::UnknownVariant { name: name.clone(), optional }.into()
+        })
+    });
+    Ok(Presence::from_absent(ids.collect::<Result<Vec<_>, Error>>()?))
+}
+
+/// What all ranks of a group must have in common: names and values, for comparing and for telling.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Agreement(Vec<(&'static str, String)>);
+
+impl Agreement {
+    fn new(
+        graph: &Graph,
+        programs: &[(Presence, Program)],
+        options: &Prepare,
+        site: &Site,
+        region: Option<&RegionKey>,
+    ) -> Agreement {
+        let dims = &programs[0].1.dims;
+        let hash: String = graph.fingerprint()[..8].iter().map(|b| format!("{b:02x}")).collect();
+        let variants: Vec<_> = programs.iter().map(|(p, _)| describe(graph, *p)).collect();
+        let dtype = |d: DType| d.name().to_owned();
+        Agreement(vec![
+            ("version of seamline", env!("CARGO_PKG_VERSION").to_owned()),
+            ("pattern", graph.name.to_string()),
+            ("body (by its hash)", hash),
+            ("`hidden`", dims.hidden.to_string()),
+            ("`top_k`", dims.top_k.to_string()),
+            ("`dtype`", dtype(dims.dtype)),
+            ("`wire`", dtype(dims.wire)),
+            ("`max_tokens`", options.max_tokens.to_string()),
+            ("set of variants", variants.join("; ")),
+            ("`exchange_tokens`", region.map_or(0, |k| k.slots).to_string()),
+            ("`early_trigger`", options.early_trigger.to_string()),
+            ("`lazy`", options.lazy.to_string()),
+            ("number of ranks per device", site.ranks_per_device.to_string()),
+            // Launches are shaped for it, and must be shaped alike.
+            ("device", format!("{:?}", site.device)),
+        ])
+    }
+
+    /// The first thing in which `other` differs: its name, this one's value and the other's.
+    pub(crate) fn difference(&self, other: &Agreement) -> Option<(&'static str, String, String)> {
+        let pairs = self.0.iter().zip(&other.0);
+        pairs.into_iter().find(|(a, b)| a != b).map(|(a, b)| (a.0, a.1.clone(), b.1.clone()))
+    }
+}

@@ -1,0 +1,51 @@
+//! The collective that makes kernels.
+
+use crate::error::{Error, ErrorKind};
+use crate::group::{Rank, whole_group};
+use crate::kernel::Inner;
+use crate::options::Prepare;
+use crate::plan::{Agreement, Plan};
+use seamline_codegen::Graph;
+use std::sync::Arc;
+
+/// One rank's part; the other ranks prepare from threads of their own.
+pub(crate) fn prepare(graph: &'static Graph, rank: &Rank, options: &Prepare) -> Result<Arc<Inner>, Error> {
+    let located = |e: Error| e.of(&graph.name, Some(rank.index));
+    if rank.ranks() == 1 {
+        return Plan::new(graph, rank, options).and_then(|plan| Inner::new(rank, plan)).map_err(located);
+    }
+    let meeting = &rank.group.rendezvous;
+    let plan = Plan::new(graph, rank, options).map_err(located);
+    // A rank that fails comes to the meetings too, so that the others fail with its error, not by waiting.
+    let mine = plan.as_ref().map(|p| p.agreement.clone()).map_err(Clone::clone);
+    let all = meeting.meet(rank.index, mine, options.timeout).map_err(located)?;
+    agree(&all.into_iter().collect::<Result<Vec<_>, Error>>()?).map_err(located)?;
+    let kernel = plan.and_then(|plan| Inner::new(rank, plan)).map_err(located);
+    let outcome = kernel.as_ref().map(|_| ()).map_err(Clone::clone);
+    meeting.meet(rank.index, outcome, options.timeout).map_err(located)?.into_iter().collect::<Result<Vec<()>, Error>>()?;
+    kernel
+}
+
+/// All ranks' parts, from one thread.
+pub(crate) fn prepare_all(
+    graph: &'static Graph,
+    ranks: &[Rank],
+    options: &Prepare,
+) -> Result<Vec<Arc<Inner>>, Error> {
+    let located = |e: Error| e.of(&graph.name, None);
+    whole_group(("rank", "ranks"), ranks.iter()).map_err(located)?;
+    // Nothing is slow yet, so all ranks are planned before any is built.
+    let plans = ranks.iter().map(|rank| Plan::new(graph, rank, options)).collect::<Result<Vec<_>, _>>().map_err(located)?;
+    agree(&plans.iter().map(|p| p.agreement.clone()).collect::<Vec<_>>()).map_err(located)?;
+    ranks.iter().zip(plans).map(|(rank, plan)| Inner::new(rank, plan).map_err(located)).collect()
+}
+
+/// Whether all ranks prepare the same.
+fn agree(all: &[Agreement]) -> Result<(), Error> {
+    for (rank, other) in all.iter().enumerate().skip(1) {
+        if let Some((what, expected, got)) = all[0].difference(other) {
+            return Err(ErrorKind::Disagree { rank: rank as u32, what, expected, got }.into());
+        }
+    }
+    Ok(())
+}

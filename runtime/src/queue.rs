@@ -1,0 +1,50 @@
+//! Where a launch is queued.
+
+#[cfg(feature = "cuda")]
+use cudarc::driver::{CudaStream, sys::CUstream};
+#[cfg(feature = "cuda")]
+use std::sync::Arc;
+
+/// Where a launch is queued: a CUDA stream, or the calling thread for a host executor.
+#[derive(Clone, Copy, Debug)]
+pub struct Queue<'a>(pub(crate) Kind<'a>);
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind<'a> {
+    /// With the lifetime that the other kinds have.
+    Host(std::marker::PhantomData<&'a ()>),
+    #[cfg(feature = "cuda")]
+    Stream(&'a Arc<CudaStream>),
+    #[cfg(feature = "cuda")]
+    Raw(CUstream),
+}
+
+impl Queue<'_> {
+    /// The calling thread: a launch on a host executor has ended when it returns.
+    pub const fn host() -> Queue<'static> {
+        Queue(Kind::Host(std::marker::PhantomData))
+    }
+
+    /// A stream of another library.
+    ///
+    /// # Safety
+    /// `stream` is a stream of the rank's context, and lives as long as the rank's next launch, or until
+    /// [`Rank::move_to`](crate::Rank::move_to) has moved the rank elsewhere.
+    #[cfg(feature = "cuda")]
+    pub const unsafe fn raw(stream: CUstream) -> Queue<'static> {
+        Queue(Kind::Raw(stream))
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl<'a> From<&'a Arc<CudaStream>> for Queue<'a> {
+    fn from(stream: &'a Arc<CudaStream>) -> Queue<'a> {
+        Queue(Kind::Stream(stream))
+    }
+}
+
+impl<'a> From<&Queue<'a>> for Queue<'a> {
+    fn from(queue: &Queue<'a>) -> Queue<'a> {
+        *queue
+    }
+}

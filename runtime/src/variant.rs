@@ -1,0 +1,136 @@
+//! A kernel for one set of optional inputs: its program, its source, and how launches are shaped.
+
+use seamline_codegen::emit::{Module, Target, emit};
+use seamline_codegen::schedule::{DeviceModel, Geometry, LaunchShape, Planner, Schedule};
+use seamline_codegen::{Graph, ParamId, Presence, Program};
+use std::sync::OnceLock;
+
+/// A kernel for one set of optional inputs.
+#[derive(Debug)]
+pub struct Variant {
+    program: Program,
+    present: Presence,
+    schedule: Schedule,
+    target: Target,
+    module: OnceLock<Module>,
+    steps: Vec<Step>,
+}
+
+/// Launches of up to so many tokens, from where the step before ends, have one geometry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) up_to: u64,
+    /// Index into the module's entries.
+    pub(crate) entry: usize,
+    pub(crate) geometry: Geometry,
+    /// Clusters of the grid; `None` for one per token.
+    pub(crate) clusters: Option<u32>,
+}
+
+impl Step {
+    pub(crate) fn shape(&self, tokens: u64) -> LaunchShape {
+        LaunchShape { geometry: self.geometry, clusters: self.clusters.unwrap_or(tokens as u32) }
+    }
+}
+
+/// What shapes depend on beside the program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site {
+    pub(crate) device: DeviceModel,
+    pub(crate) ranks_per_device: u32,
+    pub(crate) early_trigger: bool,
+}
+
+impl Site {
+    pub(crate) fn planner<'a>(&self, program: &'a Program) -> Planner<'a> {
+        Planner::new(program, self.device, self.ranks_per_device, self.early_trigger)
+    }
+}
+
+impl Variant {
+    /// For launches of up to `most` tokens each.
+    pub(crate) fn new(program: Program, present: Presence, most: u64, site: &Site) -> Variant {
+        let planner = site.planner(&program);
+        let schedule = planner.schedule();
+        let geometries = planner.geometries(most);
+        let steps = steps(&planner, &geometries, most);
+        let target = Target { geometries, early_trigger: site.early_trigger, one_grid: false };
+        Variant { program, present, schedule, target, module: OnceLock::new(), steps }
+    }
+
+    /// The graph bound to this variant's dims.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The schedule that runs it.
+    pub fn schedule(&self) -> Schedule {
+        self.schedule
+    }
+
+    /// The generated source and its entries.
+    pub fn module(&self) -> &Module {
+        self.module.get_or_init(|| emit(&self.program, &self.target))
+    }
+
+    /// Which optional inputs it has, in words.
+    pub fn describe(&self, graph: &Graph) -> String {
+        describe(graph, self.present)
+    }
+
+    pub(crate) fn present(&self) -> Presence {
+        self.present
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The step of a launch of `tokens` tokens, of which there are few.
+    #[inline]
+    pub(crate) fn step(&self, tokens: u64) -> &Step {
+        let last = self.steps.len() - 1;
+        self.steps[..last].iter().find(|s| tokens <= s.up_to).unwrap_or(&self.steps[last])
+    }
+}
+
+/// Finds where the geometry changes, by bisection: each geometry has one range of token counts.
+fn steps(planner: &Planner<'_>, geometries: &[Geometry], most: u64) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut from = 1;
+    while from <= most {
+        let shape = planner.shape(from);
+        let same = |tokens: u64| planner.shape(tokens).geometry == shape.geometry;
+        let (mut up_to, mut beyond) = (from, most + 1);
+        while beyond - up_to > 1 {
+            let middle = up_to + (beyond - up_to) / 2;
+            match same(middle) {
+                true => up_to = middle,
+                false => beyond = middle,
+            }
+        }
+        let one_per_token = u64::from(shape.clusters) == from && u64::from(planner.shape(up_to).clusters) == up_to;
+        steps.push(Step {
+            up_to,
+            entry: geometries.iter().position(|g| *g == shape.geometry).unwrap_or(0),
+            geometry: shape.geometry,
+            clusters: (!one_per_token).then_some(shape.clusters),
+        });
+        from = up_to + 1;
+    }
+    steps
+}
+
+/// A set of optional inputs in words.
+pub(crate) fn describe(graph: &Graph, present: Presence) -> String {
+    let optional = || graph.params.iter().enumerate().filter(|(_, p)| p.optional);
+    let absent: Vec<_> = optional()
+        .filter(|(i, _)| !present.has(ParamId(*i as u32)))
+        .map(|(_, p)| format!("`{}`", p.name))
+        .collect();
+    match absent.is_empty() {
+        true => "every optional input".into(),
+        false => format!("no {}", absent.join(" and no ")),
+    }
+}
