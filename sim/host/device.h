@@ -119,10 +119,8 @@ SEAMLINE_LOAD(load, LOAD)
 SEAMLINE_STORE(store)
 SEAMLINE_STORE(store_streaming)
 
-SEAMLINE_DEVICE Words<4> exchange_load16(const void* p, SEAMLINE_PLACE) {
-  Words<4> v;
-  self()->host->exchange_load(self(), p, v.w, Place{file, line});
-  return v;
+SEAMLINE_DEVICE void exchange_load16(u32* w, const void* p, bool on, SEAMLINE_PLACE) {
+  if (on) self()->host->exchange_load(self(), p, w, Place{file, line});
 }
 SEAMLINE_DEVICE void exchange_push16(void* p, Words<4> v, bool on, SEAMLINE_PLACE) {
   if (on) self()->host->exchange_store(self(), PUSH, p, v.w, Place{file, line});

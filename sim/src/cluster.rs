@@ -10,7 +10,7 @@ use crate::thread::{Barrier, Broken, Place, Request};
 pub(crate) const WARP: usize = 32;
 
 /// Looks that a thread is granted when time has passed: enough to come by its next look at the clock.
-const GRANTED: u32 = 4096;
+const GRANTED: u32 = 2048;
 
 /// What a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +20,15 @@ pub(crate) enum Wait {
     Block,
     Cluster,
     Grid,
-    Shuffle { bits: u32, mask: u32 },
+    Shuffle {
+        bits: u32,
+        mask: u32,
+    },
     Poll,
-    Word { address: u64, seen: u32 },
+    Word {
+        address: u64,
+        seen: u32,
+    },
     Ended,
 }
 
@@ -67,7 +73,9 @@ pub(crate) enum Outcome {
     /// A block has told that the dependents of its launch may begin.
     BlockTriggered,
     /// Every thread has ended; blocks that never triggered have done so now.
-    ClusterEnded { untriggered: u32 },
+    ClusterEnded {
+        untriggered: u32,
+    },
 }
 
 impl Cluster {
@@ -104,11 +112,14 @@ impl Cluster {
             Request::Poll => self.poll(t, Wait::Poll),
             Request::Word { address, seen } => self.poll(t, Wait::Word { address, seen }),
             Request::Shared { tag, bytes } => {
-                let piece = layout.piece(tag, bytes).map_err(|bytes| Fault::SharedMemory { bytes, limit: LIMIT })?;
+                let piece =
+                    layout.piece(tag, bytes).map_err(|bytes| Fault::SharedMemory { bytes, limit: LIMIT })?;
                 let address = self.blocks[t / self.per_block].shared.address(layout, piece);
                 self.threads[t].fiber.context().answer.set(address);
             }
-            Request::StoreCluster { address, rank, bits } => self.store_cluster(t, address, rank, bits, layout)?,
+            Request::StoreCluster { address, rank, bits } => {
+                self.store_cluster(t, address, rank, bits, layout)?
+            }
             Request::Fault(broken) => return Err(Violation::Broken(broken)),
         }
         Ok(Outcome::Nothing)
@@ -230,7 +241,14 @@ impl Cluster {
         Ok(())
     }
 
-    fn store_cluster(&mut self, t: usize, address: u64, rank: u32, bits: u32, layout: &Layout) -> Result<(), Violation> {
+    fn store_cluster(
+        &mut self,
+        t: usize,
+        address: u64,
+        rank: u32,
+        bits: u32,
+        layout: &Layout,
+    ) -> Result<(), Violation> {
         let size = self.blocks.len() as u32;
         let own = t / self.per_block;
         let elsewhere = Fault::ClusterAddress { rank, size };
@@ -267,7 +285,9 @@ impl Cluster {
         self.arrivals -= u32::from(self.threads[t].arrived == Some(self.phase));
         self.close_phase();
         Ok(match self.alive {
-            0 => Outcome::ClusterEnded { untriggered: self.blocks.iter().filter(|b| !b.triggered).count() as u32 },
+            0 => Outcome::ClusterEnded {
+                untriggered: self.blocks.iter().filter(|b| !b.triggered).count() as u32,
+            },
             _ => Outcome::Nothing,
         })
     }

@@ -2,6 +2,7 @@
 
 use crate::SimError;
 use crate::fiber::{CONTEXT_BYTES, FRAME_BYTES, STACK_BYTES};
+use crate::source;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -118,7 +119,7 @@ fn excerpt(messages: &str, text: &str) -> String {
     let errors = messages.lines().filter(|l| l.contains("error:")).take(ERRORS);
     let shown = errors.map(|message| {
         let place = locate(message, text);
-        format!("{message}\n{}", place.map_or(String::new(), |line| around(text, line)))
+        format!("{message}\n{}", place.map_or(String::new(), |line| source::around(text, line)))
     });
     let shown = shown.collect::<String>();
     match shown.is_empty() {
@@ -132,18 +133,8 @@ fn excerpt(messages: &str, text: &str) -> String {
 fn locate(message: &str, text: &str) -> Option<usize> {
     let (place, _) = message.split_once(": ")?;
     let mut parts = place.rsplitn(3, ':');
-    let (_column, line, file) = (parts.next()?, parts.next()?.parse::<usize>().ok()?, parts.next()?);
-    let named = |l: &str| l.strip_prefix("#line 1 \"").is_some_and(|name| name.trim_end().trim_end_matches('"') == file);
-    // Lines are counted from the `#line` of their file; without one, from the beginning.
-    let start = text.lines().position(named).map_or(0, |i| i + 1);
-    (start + line).checked_sub(1)
-}
-
-fn around(text: &str, line: usize) -> String {
-    const AROUND: usize = 2;
-    let from = line.saturating_sub(AROUND);
-    let lines = text.lines().enumerate().skip(from).take(line + AROUND + 1 - from);
-    lines.map(|(i, l)| format!("  {} {l}\n", if i == line { ">" } else { "|" })).collect()
+    let (_column, line, file) = (parts.next()?, parts.next()?.parse().ok()?, parts.next()?);
+    source::index(text, file, line)
 }
 
 #[cfg(test)]
@@ -160,7 +151,10 @@ mod tests {
     fn an_error_shows_the_lines_around_it() {
         let text = "#line 1 \"a.cuh\"\none\ntwo\n#line 1 \"b.cuh\"\nthree\nfour\nfive\n";
         let shown = excerpt("b.cuh: In function f:\nb.cuh:2:7: error: no such thing\nb.cuh:2: note: x", text);
-        assert_eq!(shown, "b.cuh:2:7: error: no such thing\n  | #line 1 \"b.cuh\"\n  | three\n  > four\n  | five\n");
+        assert_eq!(
+            shown,
+            "b.cuh:2:7: error: no such thing\n  | #line 1 \"b.cuh\"\n  | three\n  > four\n  | five\n"
+        );
     }
 
     #[test]

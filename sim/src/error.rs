@@ -118,11 +118,13 @@ pub struct At {
     pub file: String,
     /// The line, from 1; 0 before the first primitive.
     pub line: u32,
+    /// What is written there.
+    pub source: String,
 }
 
 impl fmt::Display for At {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let At { entry, launch, rank, block: (x, y), thread, file, line } = self;
+        let At { entry, launch, rank, block: (x, y), thread, file, line, source } = self;
         write!(f, "`{entry}` (launch {launch}) rank {rank} block {x}")?;
         if *y > 0 {
             write!(f, ",{y}")?;
@@ -130,7 +132,7 @@ impl fmt::Display for At {
         write!(f, " thread {thread}")?;
         match line {
             0 => Ok(()),
-            _ => write!(f, " at {file}:{line}"),
+            _ => write!(f, " at {file}:{line} (`{source}`)"),
         }
     }
 }
@@ -214,7 +216,9 @@ pub enum Fault {
         place: String,
     },
     /// One warp, two barriers.
-    #[error("is at another `{primitive}` than a thread of its warp, which is at {place}: the barrier is in divergent code")]
+    #[error(
+        "is at another `{primitive}` than a thread of its warp, which is at {place}: the barrier is in divergent code"
+    )]
     Divergent {
         /// The primitive.
         primitive: &'static str,
@@ -228,7 +232,9 @@ pub enum Fault {
     #[error("waits at the cluster barrier without having arrived")]
     WaitsUnarrived,
     /// A block that ends without the wait breaks the order of the launches after it.
-    #[error("ends the block, of which no thread has called `grid_wait`: the launch after it may overtake the one before it")]
+    #[error(
+        "ends the block, of which no thread has called `grid_wait`: the launch after it may overtake the one before it"
+    )]
     NeverWaits,
     /// The dependents may begin only when this launch is past its own wait.
     #[error("calls `grid_launch_dependents` before `grid_wait`")]
@@ -248,7 +254,9 @@ pub enum Fault {
         mask: u32,
     },
     /// Distributed shared memory of a block that may not have begun.
-    #[error("stores to the shared memory of its cluster before a cluster barrier has said that every block runs")]
+    #[error(
+        "stores to the shared memory of its cluster before a cluster barrier has said that every block runs"
+    )]
     ClusterNotStarted,
     /// Distributed shared memory of a block that has gone.
     #[error("stores to the shared memory of block {rank} of its cluster, which has ended")]
@@ -257,7 +265,9 @@ pub enum Fault {
         rank: u32,
     },
     /// Not a shared variable, or not a block of the cluster.
-    #[error("stores to the shared memory of block {rank} of its cluster of {size}, at an address that is not a shared variable's")]
+    #[error(
+        "stores to the shared memory of block {rank} of its cluster of {size}, at an address that is not a shared variable's"
+    )]
     ClusterAddress {
         /// The block's rank in the cluster.
         rank: u32,

@@ -136,7 +136,12 @@ impl Fiber {
     /// # Safety
     /// `slot` comes from an arena that outlives the fiber and no other fiber has it. `entry` may be called with `args` for as
     /// long as the fiber lives, on a stack of [`FRAME_BYTES`], while what `context` points to is alive.
-    pub unsafe fn spawn(slot: Slot, context: Context, entry: unsafe extern "C" fn(*const u64), args: *const u64) -> Fiber {
+    pub unsafe fn spawn(
+        slot: Slot,
+        context: Context,
+        entry: unsafe extern "C" fn(*const u64),
+        args: *const u64,
+    ) -> Fiber {
         let at = slot.context();
         // SAFETY: the slot's top is memory for a Context, which nobody else has.
         unsafe { at.write(context) };

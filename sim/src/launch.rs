@@ -137,20 +137,35 @@ pub(crate) fn describe(memory: &[Range], address: u64) -> String {
     if let Some((range, offset)) = inside.min_by_key(|(r, _)| r.bytes) {
         return match range.usage {
             Usage::Outbox { rank, row, stride } if offset % stride.max(1) >= row => {
-                format!("{offset} bytes into the exchange memory of rank {rank}, in another rank's row")
+                format!(
+                    "another rank's row in the exchange memory of rank {rank}, {offset} bytes from this rank's first"
+                )
             }
             _ => format!("byte {offset} of `{}`, {}", range.name, range.kind()),
         };
     }
     let before = memory.iter().filter(|r| r.start + r.bytes <= address).max_by_key(|r| r.start + r.bytes);
     let after = memory.iter().filter(|r| r.start > address).min_by_key(|r| r.start);
-    let distance = |r: &&Range| if r.start > address { r.start - address } else { address - (r.start + r.bytes) };
+    let distance =
+        |r: &&Range| if r.start > address { r.start - address } else { address - (r.start + r.bytes) };
     match before.into_iter().chain(after).min_by_key(distance) {
         Some(r) if r.start > address => {
-            format!("{} bytes before `{}`, which has {} bytes", r.start - address, r.name, r.bytes)
+            format!(
+                "the address {} bytes before `{}`, which has {} bytes",
+                r.start - address,
+                r.name,
+                r.bytes
+            )
         }
-        Some(r) => format!("{} bytes past the end of `{}`, which has {} bytes", distance(&r), r.name, r.bytes),
-        None => "no argument".into(),
+        Some(r) => {
+            format!(
+                "the address {} bytes past the end of `{}`, which has {} bytes",
+                distance(&r),
+                r.name,
+                r.bytes
+            )
+        }
+        None => "an address near no argument".into(),
     }
 }
 
@@ -167,7 +182,10 @@ mod tests {
         let out = range("out", 100, 50, Usage::Output);
         assert!(out.allows(Access::Store, 100, 50));
         assert!(!out.allows(Access::Store, 99, 2) && !out.allows(Access::Store, 149, 2));
-        assert!(!out.allows(Access::LoadConst, 100, 2), "a kernel's own stores are not seen by constant loads");
+        assert!(
+            !out.allows(Access::LoadConst, 100, 2),
+            "a kernel's own stores are not seen by constant loads"
+        );
         assert!(!out.allows(Access::Load, u64::MAX, 2));
         let rows = range("peer", 64, 1000, Usage::Outbox { rank: 1, row: 16, stride: 64 });
         assert!(rows.allows(Access::Push, 64 + 128, 16));
@@ -178,8 +196,8 @@ mod tests {
     fn an_address_is_described_by_its_neighbours() {
         let memory = [range("a", 100, 50, Usage::Input), range("b", 200, 50, Usage::Output)];
         assert_eq!(describe(&memory, 107), "byte 7 of `a`, an input");
-        assert_eq!(describe(&memory, 152), "2 bytes past the end of `a`, which has 50 bytes");
-        assert_eq!(describe(&memory, 190), "10 bytes before `b`, which has 50 bytes");
-        assert_eq!(describe(&[], 1), "no argument");
+        assert_eq!(describe(&memory, 152), "the address 2 bytes past the end of `a`, which has 50 bytes");
+        assert_eq!(describe(&memory, 190), "the address 10 bytes before `b`, which has 50 bytes");
+        assert_eq!(describe(&[], 1), "an address near no argument");
     }
 }

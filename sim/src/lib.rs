@@ -18,6 +18,7 @@ mod bits;
 mod cache;
 mod cluster;
 mod compile;
+mod diagnosis;
 mod error;
 mod fiber;
 mod float;
@@ -26,6 +27,7 @@ mod library;
 mod machine;
 mod order;
 mod shared;
+mod source;
 mod thread;
 mod world;
 

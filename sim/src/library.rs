@@ -3,7 +3,7 @@
 use crate::cache::{self, Built};
 use crate::launch::Launch;
 use crate::machine::Machine;
-use crate::{Options, SimError};
+use crate::{Options, SimError, source};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -29,6 +29,7 @@ pub(crate) type Entry = unsafe extern "C" fn(*const u64);
 #[derive(Debug)]
 pub struct Library {
     pattern: String,
+    text: String,
     entries: HashMap<String, Entry>,
     // Declared after what points into it.
     _object: libloading::Library,
@@ -45,20 +46,33 @@ impl Library {
         text.push_str("\n#line 1 \"seamline/sim/calls\"\n");
         for entry in source.entries {
             let export = "extern \"C\" __attribute__((visibility(\"default\")))";
-            let _ = writeln!(text, "{export} void seamline_call_{entry}(const u64* slots) {{ device::call({entry}, slots); }}");
+            let _ = writeln!(
+                text,
+                "{export} void seamline_call_{entry}(const u64* slots) {{ device::call({entry}, slots); }}"
+            );
         }
         let built = cache::object(source, &text)?;
-        let load = |reason: libloading::Error| SimError::Load { path: built.path.clone(), reason: reason.to_string() };
+        let load = |reason: libloading::Error| SimError::Load {
+            path: built.path.clone(),
+            reason: reason.to_string(),
+        };
         // SAFETY: the object was just built from kernels, or by an earlier run in a folder that is this user's alone. It has no
         // initialisers.
         let object = unsafe { libloading::Library::new(&built.path) }.map_err(load)?;
         let mut entries = HashMap::new();
         for entry in source.entries {
             // SAFETY: the wrapper that was appended above has this type.
-            let call = unsafe { object.get::<Entry>(format!("seamline_call_{entry}").as_bytes()) }.map_err(load)?;
+            let call =
+                unsafe { object.get::<Entry>(format!("seamline_call_{entry}").as_bytes()) }.map_err(load)?;
             entries.insert((*entry).to_owned(), *call);
         }
-        Ok(Arc::new(Library { pattern: source.pattern.to_owned(), entries, _object: object, _built: built }))
+        Ok(Arc::new(Library {
+            pattern: source.pattern.to_owned(),
+            text,
+            entries,
+            _object: object,
+            _built: built,
+        }))
     }
 
     /// The pattern that was built.
@@ -66,8 +80,14 @@ impl Library {
         &self.pattern
     }
 
+    /// Line `line` of `file`, as it is written.
+    pub(crate) fn line(&self, file: &str, line: u32) -> String {
+        source::line(&self.text, file, line as usize).unwrap_or_default().to_owned()
+    }
+
     pub(crate) fn entry(&self, launch: &Launch) -> Result<Entry, SimError> {
-        let invalid = |reason: String| SimError::Launch { entry: launch.entry.to_string(), rank: launch.rank, reason };
+        let invalid =
+            |reason: String| SimError::Launch { entry: launch.entry.to_string(), rank: launch.rank, reason };
         let Launch { grid: (x, y), cluster, threads, .. } = *launch;
         if !(1..=1024).contains(&threads) {
             return Err(invalid(format!("a block of {threads} threads; it has 1 to 1024")));

@@ -5,18 +5,19 @@
 //! Nothing waits in real time: when all wait, the clock moves on, and a poll that is bounded sees its time expire.
 
 use crate::bits::Bits;
-use crate::cluster::{Cluster, Outcome, Violation, Wait};
-use crate::error::{At, Fault, SimError, Waiting};
+use crate::cluster::{Cluster, Outcome};
+use crate::diagnosis;
+use crate::error::SimError;
 use crate::fiber::{Arena, Fiber};
-use crate::launch::{Launch, describe};
+use crate::launch::Launch;
 use crate::library::{Entry, Library};
 use crate::order::{Chooser, Order};
 use crate::shared::Layout;
-use crate::thread::{Broken, Context, LaunchView, Place, Position};
+use crate::thread::{Context, LaunchView, Position, Request};
 use crate::world::World;
 use crate::{Options, Report};
 use std::cell::Cell;
-use std::ffi::CStr;
+use std::collections::HashMap;
 
 /// How far the clock moves when all wait, at first; then four times as far, until someone gets on.
 const FIRST_TICK_NS: u64 = 100_000;
@@ -57,6 +58,10 @@ pub(crate) struct Machine<'a> {
     views: Vec<LaunchView>,
     states: Vec<State>,
     arena: Arena,
+    /// The next launch of each rank that has not begun.
+    heads: Vec<Option<usize>>,
+    /// Launches with clusters that have not begun.
+    pending: Vec<usize>,
     /// Clusters with a thread that can run.
     active: Bits,
     cursor: usize,
@@ -69,20 +74,28 @@ pub(crate) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    pub fn new(library: &'a Library, launches: &'a [Launch], options: &Options) -> Result<Machine<'a>, SimError> {
+    pub fn new(
+        library: &'a Library,
+        launches: &'a [Launch],
+        options: &Options,
+    ) -> Result<Machine<'a>, SimError> {
         let mut chooser = Chooser::new(options.order);
         let world = Box::new(World::new(options.order));
-        let mut states = Vec::<State>::with_capacity(launches.len());
+        let mut states: Vec<State> = Vec::with_capacity(launches.len());
+        let mut heads = Vec::new();
+        let mut last = HashMap::new();
         for (i, launch) in launches.iter().enumerate() {
-            let previous = (0..i).rev().find(|&j| launches[j].rank == launch.rank);
-            if let Some(j) = previous {
-                states[j].next = Some(i);
+            let previous = last.insert(launch.rank, i);
+            match previous {
+                Some(j) => states[j].next = Some(i),
+                None => heads.push(Some(i)),
             }
             let late = match chooser.perhaps(4) {
                 true => 1 << chooser.below(22),
                 false => 0,
             };
-            let delay = options.delays.iter().find(|d| d.0 == launch.rank).map_or(late, |d| d.1.as_nanos() as u64);
+            let delay =
+                options.delays.iter().find(|d| d.0 == launch.rank).map_or(late, |d| d.1.as_nanos() as u64);
             states.push(State {
                 entry: library.entry(launch)?,
                 layout: Layout::default(),
@@ -109,6 +122,8 @@ impl<'a> Machine<'a> {
             world,
             states,
             arena: Arena::take(),
+            heads,
+            pending: Vec::new(),
             active: Bits::default(),
             cursor: 0,
             chooser,
@@ -147,7 +162,9 @@ impl<'a> Machine<'a> {
         let Some(t) = self.chooser.pick(&cluster.ready, cluster.cursor) else { return Ok(false) };
         cluster.cursor = self.chooser.after(t);
         self.report.switches += 1;
-        let outcome = match cluster.threads[t].fiber.resume() {
+        let request = cluster.threads[t].fiber.resume();
+        let waits_on = matches!(request, Some(Request::Pause | Request::Poll | Request::Word { .. }));
+        let outcome = match request {
             Some(request) => cluster.handle(t, request, &mut self.states[cluster.launch].layout),
             None => cluster.end(t),
         };
@@ -155,7 +172,7 @@ impl<'a> Machine<'a> {
             self.active.remove(c);
         }
         let launch = cluster.launch;
-        if !matches!(cluster.threads[t].wait, Wait::Poll | Wait::Word { .. }) {
+        if !waits_on {
             self.last_progress = self.world.clock();
             self.tick = FIRST_TICK_NS;
         }
@@ -163,7 +180,12 @@ impl<'a> Machine<'a> {
             Ok(Outcome::Nothing) => {}
             Ok(Outcome::BlockTriggered) => self.triggered(launch, 1),
             Ok(Outcome::ClusterEnded { untriggered }) => self.cluster_ended(c, untriggered),
-            Err(violation) => return Err(self.fault(c, t, violation)),
+            Err(violation) => {
+                return Err(match &self.clusters[c] {
+                    Some(cluster) => self.scene().fault(cluster, t, violation),
+                    None => self.scene().deadlock(self.clusters.iter().flatten()),
+                });
+            }
         }
         Ok(true)
     }
@@ -203,36 +225,48 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Marks launches that may begin as begun.
+    fn scene(&self) -> diagnosis::Scene<'_> {
+        diagnosis::Scene { library: self.library, launches: self.launches, order: self.chooser.order }
+    }
+
+    /// Begins the launches that may: the next one of each rank, and the one behind it.
     fn begin_launches(&mut self) {
-        for i in 0..self.states.len() {
-            let state = &self.states[i];
-            let after = state.previous.is_none_or(|p| {
-                let previous = &self.states[p];
-                let blocks = self.launches[p].grid.0 * self.launches[p].grid.1;
-                previous.ended() || state.early && previous.began && previous.triggered == blocks
-            });
-            if !state.began && after && self.world.clock() >= state.start_at {
+        for rank in 0..self.heads.len() {
+            while let Some(i) = self.heads[rank].filter(|&i| self.may_begin(i)) {
                 let launch = &self.launches[i];
                 let clusters = (launch.grid.0 / launch.cluster) as usize * launch.grid.1 as usize;
                 let pending = self.chooser.stack(clusters);
                 let state = &mut self.states[i];
                 (state.began, state.pending) = (true, pending);
-                if clusters == 0 {
-                    self.launch_ended(i);
+                self.heads[rank] = state.next;
+                match clusters {
+                    0 => self.launch_ended(i),
+                    _ => self.pending.push(i),
                 }
             }
         }
     }
 
+    fn may_begin(&self, i: usize) -> bool {
+        let state = &self.states[i];
+        let after = state.previous.is_none_or(|p| {
+            let (grid, previous) = (self.launches[p].grid, &self.states[p]);
+            previous.ended() || state.early && previous.began && previous.triggered == grid.0 * grid.1
+        });
+        after && self.world.clock() >= state.start_at
+    }
+
     /// Begins a cluster of a launch that has some left; false if none has.
     fn begin_cluster(&mut self) -> Result<bool, SimError> {
-        let mut waiting = Bits::with_capacity(self.states.len());
-        (0..self.states.len()).filter(|&i| !self.states[i].pending.is_empty()).for_each(|i| waiting.insert(i));
-        let Some(i) = self.chooser.pick(&waiting, if self.chooser.order == Order::Reverse { usize::MAX } else { 0 }) else {
+        if self.pending.is_empty() {
             return Ok(false);
-        };
+        }
+        let chosen = self.chooser.one_of(self.pending.len());
+        let i = self.pending[chosen];
         let Some(index) = self.states[i].pending.pop() else { return Ok(false) };
+        if self.states[i].pending.is_empty() {
+            self.pending.remove(chosen);
+        }
         let launch = &self.launches[i];
         let per_row = launch.grid.0 / launch.cluster;
         let block = (index % per_row * launch.cluster, index / per_row);
@@ -256,7 +290,13 @@ impl<'a> Machine<'a> {
         Ok(true)
     }
 
-    fn spawn(&mut self, launch: usize, block: (u32, u32), cluster_rank: u32, thread: u32) -> Result<Fiber, SimError> {
+    fn spawn(
+        &mut self,
+        launch: usize,
+        block: (u32, u32),
+        cluster_rank: u32,
+        thread: u32,
+    ) -> Result<Fiber, SimError> {
         let slot = self.arena.take_slot().map_err(|e| SimError::Memory {
             pattern: self.library.pattern().to_owned(),
             fibers: e.fibers,
@@ -272,7 +312,9 @@ impl<'a> Machine<'a> {
         let context = Context::new(position, &self.world, &self.views[launch]);
         // SAFETY: the slot is this arena's and was free; arena, world, views and library outlive the fibers (see the order of the
         // fields); the arguments outlive the machine; the library was built with the limit on frames.
-        Ok(unsafe { Fiber::spawn(slot, context, self.states[launch].entry, self.launches[launch].args.as_ptr()) })
+        Ok(unsafe {
+            Fiber::spawn(slot, context, self.states[launch].entry, self.launches[launch].args.as_ptr())
+        })
     }
 
     /// Wakes threads whose memory has changed, or all that wait for memory.
@@ -293,7 +335,7 @@ impl<'a> Machine<'a> {
     /// All wait: moves the clock. False if nothing is left to run.
     fn pass_time(&mut self) -> Result<bool, SimError> {
         let now = self.world.clock();
-        let late = self.states.iter().filter(|s| !s.began && s.start_at > now).map(|s| s.start_at).min();
+        let late = self.heads.iter().flatten().map(|&i| self.states[i].start_at).filter(|&at| at > now).min();
         let polling = self.clusters.iter().flatten().any(|c| !c.polling.is_empty());
         let unread = match self.unread {
             (reads, ticks) if reads == self.world.clock_reads() => ticks,
@@ -303,7 +345,7 @@ impl<'a> Machine<'a> {
         if late.is_none() && !(polling && bounded) {
             return match self.states.iter().all(State::ended) {
                 true => Ok(false),
-                false => Err(self.deadlock()),
+                false => Err(self.scene().deadlock(self.clusters.iter().flatten())),
             };
         }
         self.unread = (self.world.clock_reads(), unread + 1);
@@ -313,84 +355,4 @@ impl<'a> Machine<'a> {
         self.wake_polls(true);
         Ok(true)
     }
-
-    fn at(&self, cluster: &Cluster, t: usize) -> At {
-        let launch = &self.launches[cluster.launch];
-        let context = cluster.threads[t].fiber.context();
-        let place = context.place.get();
-        At {
-            entry: launch.entry.to_string(),
-            launch: cluster.launch,
-            rank: launch.rank,
-            block: (context.block, context.grid_row),
-            thread: context.thread,
-            file: file_name(place),
-            line: place.line,
-        }
-    }
-
-    fn fault(&self, c: usize, t: usize, violation: Violation) -> SimError {
-        let Some(cluster) = &self.clusters[c] else { return self.deadlock() };
-        let there = |address| describe(&self.launches[cluster.launch].memory, address);
-        let place = |p: Place| format!("{}:{}", file_name(p), p.line);
-        let fault = match violation {
-            Violation::Plain(fault) => fault,
-            Violation::Divergent { primitive, other } => Fault::Divergent { primitive, place: place(other) },
-            Violation::EndsBeforeBarrier { waiting, other } => Fault::EndsBeforeBarrier { waiting, place: place(other) },
-            Violation::Broken(broken) => match broken {
-                Broken::Memory { access, address, bytes } => {
-                    Fault::Memory { verb: access.verb(), bytes, place: there(address) }
-                }
-                Broken::Misaligned { access, address, bytes } => {
-                    Fault::Misaligned { verb: access.verb(), bytes, place: there(address) }
-                }
-                Broken::BeforeWait { access, address } => {
-                    Fault::BeforeWait { verb: access.verb(), place: there(address) }
-                }
-                Broken::PushesEmpty { address } => Fault::PushesEmpty { place: there(address) },
-                Broken::ArmsFull { address } => Fault::ArmsFull { place: there(address) },
-                Broken::Overwrites { address } => Fault::Overwrites { place: there(address) },
-            },
-        };
-        let at = Box::new(self.at(cluster, t));
-        SimError::Fault { pattern: self.library.pattern().to_owned(), at, fault, order: self.chooser.order }
-    }
-
-    /// Says who waits for what; threads of a launch that wait alike are told once.
-    fn deadlock(&self) -> SimError {
-        let mut waits = Vec::<Waiting>::new();
-        for cluster in self.clusters.iter().flatten() {
-            for (t, thread) in cluster.threads.iter().enumerate() {
-                let there = |address| describe(&self.launches[cluster.launch].memory, address);
-                let awaits = match thread.wait {
-                    Wait::Turn | Wait::Ended => continue,
-                    Wait::Block => "its block, at `block_barrier`".to_owned(),
-                    Wait::Cluster => "its cluster, at `cluster_wait`".to_owned(),
-                    Wait::Grid => "the launch before it, at `grid_wait`".to_owned(),
-                    Wait::Shuffle { .. } => "the other lanes of its warp, at `shuffle_xor`".to_owned(),
-                    Wait::Poll => format!("a row, at {}", there(thread.fiber.context().polled.first())),
-                    Wait::Word { address, seen } => format!("another value than {seen}, at {}", there(address)),
-                };
-                let at = self.at(cluster, t);
-                let polls = matches!(thread.wait, Wait::Poll | Wait::Word { .. });
-                let alike = |w: &&mut Waiting| {
-                    (w.at.launch, w.at.line, &w.at.file) == (at.launch, at.line, &at.file)
-                        && (polls || w.awaits == awaits)
-                };
-                match waits.iter_mut().find(alike) {
-                    Some(group) => group.threads += 1,
-                    None => waits.push(Waiting { at, threads: 1, awaits }),
-                }
-            }
-        }
-        SimError::Deadlock { pattern: self.library.pattern().to_owned(), waits, order: self.chooser.order }
-    }
-}
-
-fn file_name(place: Place) -> String {
-    if place.file.is_null() {
-        return String::new();
-    }
-    // SAFETY: a string literal of the kernel's, whose library is loaded.
-    unsafe { CStr::from_ptr(place.file) }.to_string_lossy().into_owned()
 }

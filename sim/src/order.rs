@@ -120,6 +120,15 @@ impl Chooser {
         }
     }
 
+    /// The first of `n`, the last, or any.
+    pub fn one_of(&mut self, n: usize) -> usize {
+        match self.order {
+            Order::Forward => 0,
+            Order::Reverse => n - 1,
+            Order::Random(_) => self.rng.below(n),
+        }
+    }
+
     /// True once in `n` times, in a random order; never in the others.
     pub fn perhaps(&mut self, n: usize) -> bool {
         matches!(self.order, Order::Random(_)) && self.rng.one_in(n)
@@ -147,11 +156,14 @@ mod tests {
     fn every_block_begins_once_in_every_order() {
         for order in [Order::Forward, Order::Reverse, Order::Random(3)] {
             let mut all = Chooser::new(order).stack(100);
-            assert_eq!(all.last(), Some(&match order {
-                Order::Forward => 0,
-                Order::Reverse => 99,
-                Order::Random(_) => *all.last().unwrap(),
-            }));
+            assert_eq!(
+                all.last(),
+                Some(&match order {
+                    Order::Forward => 0,
+                    Order::Reverse => 99,
+                    Order::Random(_) => *all.last().unwrap(),
+                })
+            );
             all.sort_unstable();
             assert_eq!(all, (0..100).collect::<Vec<_>>());
         }

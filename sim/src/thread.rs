@@ -14,7 +14,7 @@ use std::ptr::NonNull;
 pub(crate) const EMPTY: u32 = u32::MAX;
 
 /// A line of the generated source. The name is a literal of the kernel's, alive as long as its library.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(crate) struct Place {
     pub file: *const c_char,
@@ -38,15 +38,28 @@ pub(crate) enum Barrier {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Request {
     Barrier(Barrier),
-    Shuffle { bits: u32, mask: u32 },
+    Shuffle {
+        bits: u32,
+        mask: u32,
+    },
     /// Until memory that it has seen empty ([`Context::polled`]) changes.
     Poll,
     /// Until the word at `address` is no longer `seen`.
-    Word { address: u64, seen: u32 },
+    Word {
+        address: u64,
+        seen: u32,
+    },
     /// To be asked again: others may run in between.
     Pause,
-    Shared { tag: u64, bytes: u64 },
-    StoreCluster { address: u64, rank: u32, bits: u32 },
+    Shared {
+        tag: u64,
+        bytes: u64,
+    },
+    StoreCluster {
+        address: u64,
+        rank: u32,
+        bits: u32,
+    },
     Fault(Broken),
 }
 
@@ -272,7 +285,13 @@ extern "C" fn exchange_load(thread: &Context, at: *const c_void, words: &mut [u3
     }
 }
 
-extern "C" fn exchange_store(thread: &Context, access: Access, at: *mut c_void, words: &[u32; 4], place: Place) {
+extern "C" fn exchange_store(
+    thread: &Context,
+    access: Access,
+    at: *mut c_void,
+    words: &[u32; 4],
+    place: Place,
+) {
     let address = at as u64;
     thread.check(access, address, 16, place);
     let world = thread.world();
@@ -284,7 +303,9 @@ extern "C" fn exchange_store(thread: &Context, access: Access, at: *mut c_void, 
         Access::Arm if empty < 4 => thread.broken(Broken::ArmsFull { address }),
         Access::Push if empty > 0 => thread.broken(Broken::PushesEmpty { address }),
         // SAFETY: checked: 16 aligned bytes of exchange memory.
-        Access::Push if unsafe { read(address) } != [EMPTY; 4] => thread.broken(Broken::Overwrites { address }),
+        Access::Push if unsafe { read(address) } != [EMPTY; 4] => {
+            thread.broken(Broken::Overwrites { address })
+        }
         _ => {}
     }
     // One word after the other, in any order: a vector is not atomic.

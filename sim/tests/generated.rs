@@ -1,54 +1,198 @@
-//! Generated kernels, run by the simulator, store the bits of the reference.
+//! Generated kernels, run by the simulator, store the bits of the reference: in every order, launch after launch.
 
 #[path = "support/group.rs"]
 mod group;
 
-use group::{Group, program};
-use seamline_codegen::Presence;
+use group::{Group, K25, program};
 use seamline_codegen::reference;
+use seamline_codegen::schedule::DeviceModel;
 use seamline_codegen::workload::{Kind, Workload};
+use seamline_codegen::{ParamId, Presence};
 use seamline_sim::{Options, Order};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-const K25: &str = "
-#[fused_pattern(dtype = bf16)]
-pub fn moe_finalize_ar_residual_rmsnorm(
-    gemm2_out: Permuted,
-    expanded_idx_to_permuted_idx: RowMap,
-    expert_scale_factor: ExpertWeights<f32>,
-    shared_expert_output: Option<Tokens>,
-    residual_in: Tokens,
-    rms_gamma: Channels,
-    eps: Scalar,
-) -> (Tokens, Tokens) {
-    let local = finalize(gemm2_out, expanded_idx_to_permuted_idx, expert_scale_factor) + shared_expert_output;
-    let residual_out = all_reduce(local) + residual_in;
-    let norm_out = rms_norm(residual_out, rms_gamma, eps);
-    (residual_out, norm_out)
-}";
-
-fn check(hidden: u32, top_k: u32, ranks: u32, tokens: usize, kind: Kind, order: Order) {
-    let program = program(K25, hidden, top_k, ranks, Presence::ALL);
-    let start = Instant::now();
-    let mut group = Group::new(program, tokens.max(1) as u64);
-    let built = start.elapsed();
+/// One launch on every rank, compared with the reference.
+fn check(group: &mut Group, tokens: usize, kind: Kind, order: Order) {
     let workload = Workload::new(&group.program, tokens, 1, kind);
     let expected = reference::run(&group.program, &workload.inputs(), tokens).unwrap();
     let mut calls = [group.call(&workload)];
-    let start = Instant::now();
     let report = group.run(&mut calls, &Options::new(order)).unwrap_or_else(|e| panic!("{e}"));
-    println!("H={hidden} K={top_k} N={ranks} T={tokens}: built {built:?}, ran {:?}, {report:?}", start.elapsed());
+    assert_eq!(
+        report.clusters,
+        (calls[0].launches[0].grid.0 / calls[0].launches[0].cluster * group.program.dims.ranks) as u64
+    );
     if let Some(difference) = calls[0].difference(&group.program, &expected) {
-        panic!("H={hidden} K={top_k} N={ranks} T={tokens} {kind:?} {order}: {difference}");
+        panic!("{:?} T={tokens} {kind:?} {order}: {difference}", group.program.dims);
+    }
+}
+
+/// The launches of `tokens`, one after the other on the same exchange memory; each with another kind and order.
+fn sweep(
+    source: &str,
+    (hidden, top_k, ranks): (u32, u32, u32),
+    present: Presence,
+    tokens: &[usize],
+) -> usize {
+    let most = *tokens.iter().max().unwrap() as u64;
+    let mut group = Group::new(program(source, hidden, top_k, ranks, present), most);
+    let orders = [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)];
+    let kinds = [Kind::Ordinary, Kind::KIMI_K2, Kind::KIMI_K2_EXPERT_PARALLEL]
+        .into_iter()
+        .chain(Kind::HOSTILE)
+        .cycle();
+    for ((&tokens, order), kind) in tokens.iter().zip(orders.into_iter().cycle()).zip(kinds) {
+        check(&mut group, tokens, kind, order);
+    }
+    tokens.len()
+}
+
+#[test]
+fn real_sizes_store_the_references_bits() {
+    let no_shared = Presence::ALL.without(ParamId(3));
+    let mut cases = 0;
+    for ranks in [1, 2, 4, 8] {
+        cases += sweep(K25, (7168, 8, ranks), Presence::ALL, &[1, 2, 3, 4]);
+        cases += sweep(K25, (2880, 4, ranks), no_shared, &[7, 1, 8, 2]);
+    }
+    assert_eq!(cases, 32);
+}
+
+#[test]
+fn every_kind_of_input_stores_the_references_bits() {
+    let mut cases = 0;
+    for (hidden, top_k, ranks) in
+        [(256, 1, 1), (264, 2, 2), (1000, 6, 3), (2048, 10, 4), (333, 3, 2), (7, 22, 2), (1, 5, 4)]
+    {
+        cases += sweep(K25, (hidden, top_k, ranks), Presence::ALL, &[5; 13]);
+    }
+    assert_eq!(cases, 91);
+}
+
+const BODIES: [&str; 6] = [
+    "pub fn residual_in_place(x: Tokens, mut residual: Tokens, w: Channels<f32>, eps: Scalar) -> (Tokens, Tokens) {
+        residual += all_reduce(x);
+        let y = rms_norm(residual, 1.0 + w, eps);
+        (residual, y)
+    }",
+    "pub fn no_residual(x: Tokens<f16>, w: Channels<bf16>, eps: Scalar) -> (Tokens<f32>,) {
+        let y = rms_norm(all_reduce(x), w, eps);
+        (y,)
+    }",
+    "pub fn no_norm(rows: Permuted, map: RowMap, weights: ExpertWeights, gate: PerToken<f32>, x: Tokens) -> (Tokens,) {
+        let y = all_reduce(finalize(rows, map, weights)) * gate - x;
+        (y,)
+    }",
+    "pub fn sandwich(x: Tokens, residual: Tokens, a: Channels, b: Channels, eps: Scalar) -> (Tokens, Tokens) {
+        let inner = rms_norm(all_reduce(x), a, eps);
+        let sum = residual + inner;
+        let y = rms_norm(sum, b, eps);
+        (sum, y)
+    }",
+    "pub fn norm_first(x: Tokens, a: Channels, b: Channels, eps: Scalar) -> (Tokens,) {
+        let y = rms_norm(all_reduce(rms_norm(x, a, eps)), b, eps);
+        (y,)
+    }",
+    "pub fn alone(x: Tokens, scale: Scalar, b: Channels<f32>) -> (Tokens, Tokens<f16>) {
+        let y = -x * scale + b;
+        let z = y * 0.1;
+        (y, z)
+    }",
+];
+
+#[test]
+fn other_bodies_store_the_references_bits() {
+    let mut cases = 0;
+    for body in BODIES {
+        for attribute in ["dtype = bf16", "dtype = bf16, wire = f32"] {
+            let wire = attribute.contains("wire");
+            if wire && !body.contains("all_reduce") {
+                continue;
+            }
+            let source = format!("#[fused_pattern({attribute})] {body}");
+            for hidden in [520, 2048] {
+                cases += sweep(
+                    &source,
+                    (hidden, 4, if body.contains("all_reduce") { 3 } else { 1 }),
+                    Presence::ALL,
+                    &[1, 9, 4],
+                );
+            }
+        }
+    }
+    assert_eq!(cases, 66);
+}
+
+/// Queues launches of the `tokens` on every rank, and compares each with the reference.
+fn back_to_back(group: &mut Group, tokens: &[usize], options: &Options) {
+    let workloads =
+        tokens.iter().enumerate().map(|(i, &t)| Workload::new(&group.program, t, i as u64, Kind::Ordinary));
+    let workloads = workloads.collect::<Vec<_>>();
+    let mut calls = workloads.iter().map(|w| group.call(w)).collect::<Vec<_>>();
+    group.run(&mut calls, options).unwrap_or_else(|e| panic!("{options:?}: {e}"));
+    for (i, (call, workload)) in calls.iter().zip(&workloads).enumerate() {
+        let expected = reference::run(&group.program, &workload.inputs(), workload.tokens()).unwrap();
+        if let Some(difference) = call.difference(&group.program, &expected) {
+            panic!("launch {i}, {options:?}: {difference}");
+        }
     }
 }
 
 #[test]
-fn eight_ranks_of_kimi() {
-    check(7168, 8, 8, 8, Kind::KIMI_K2, Order::Forward);
+fn launches_of_changing_size_follow_each_other() {
+    for seed in 0..12 {
+        let mut group = Group::new(program(K25, 512, 2, 2 + seed as u32 % 3, Presence::ALL), 7);
+        let options = Options::new(Order::Random(seed));
+        back_to_back(&mut group, &[7, 1, 1, 3, 7, 2, 5, 1, 6, 7], &options);
+        back_to_back(&mut group, &[1, 7, 4], &options);
+    }
 }
 
 #[test]
-fn one_rank_of_kimi() {
-    check(7168, 8, 1, 8, Kind::KIMI_K2, Order::Forward);
+fn more_tokens_than_clusters_are_sent_before_any_is_received() {
+    for (i, order) in [Order::Forward, Order::Reverse, Order::Random(4)].into_iter().enumerate() {
+        let small = DeviceModel { sms: 1, ..DeviceModel::H200 };
+        let mut group =
+            Group::on(small, program(K25, 256, 2, 2, Presence::ALL), 24, |source| source).unwrap();
+        let call = group.call(&Workload::new(&group.program, 24, 0, Kind::Ordinary));
+        assert!(call.launches[0].entry.ends_with("_waves"), "{}", call.launches[0].entry);
+        back_to_back(&mut group, &[24, 5 + i, 20], &Options::new(order));
+    }
+}
+
+#[test]
+fn epochs_wrap() {
+    let mut group = Group::new(program(K25, 256, 2, 2, Presence::ALL), 2);
+    group.set_epoch((3 << 30) - 3);
+    back_to_back(&mut group, &[2, 1, 2, 2, 1, 2], &Options::new(Order::Random(9)));
+}
+
+#[test]
+fn a_late_rank_changes_nothing() {
+    let mut group = Group::new(program(K25, 256, 2, 4, Presence::ALL), 3);
+    let late = Options::new(Order::Random(3)).delay(2, Duration::from_secs(25));
+    back_to_back(&mut group, &[3, 2, 3], &late);
+}
+
+#[test]
+fn a_rank_that_never_comes_ends_in_a_fault_at_once() {
+    let mut group = Group::new(program(K25, 1024, 2, 4, Presence::ALL), 3);
+    let workload = Workload::new(&group.program, 3, 0, Kind::Ordinary);
+    let mut calls = [(); 3].map(|()| group.call(&workload));
+    for call in &mut calls {
+        call.launches.retain(|l| l.rank != 1);
+    }
+    let start = Instant::now();
+    let report = group.run(&mut calls, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!((30..60).contains(&(report.simulated_ns / 1_000_000_000)), "one timeout, not three: {report:?}");
+    for rank in [0, 2, 3] {
+        let [fault, this, missing, slot, epoch, _] = group.status(rank)[..6] else { unreachable!() };
+        assert_eq!((fault, this, missing, epoch), (1, rank as u32, 1, 0));
+        assert!(slot < 3);
+        assert_eq!(group.host_status(rank)[..5], group.status(rank)[..5]);
+        for call in &calls {
+            let norm_out = call.outputs[rank][1].as_slice::<u16>().unwrap();
+            assert!(norm_out.iter().all(|&bits| bits == 0x7FFF), "outputs of a failed launch are NaN");
+        }
+    }
 }

@@ -9,6 +9,24 @@ use seamline_codegen::{DType, Dims, OutputId, ParamId, Presence, Program, Reques
 use seamline_sim::{DEVICE_LAYER, Launch, Library, Options, Range, Report, SimError, Source, Usage};
 use std::sync::Arc;
 
+/// The seam of Kimi-K2.5.
+pub const K25: &str = "
+#[fused_pattern(dtype = bf16)]
+pub fn moe_finalize_ar_residual_rmsnorm(
+    gemm2_out: Permuted,
+    expanded_idx_to_permuted_idx: RowMap,
+    expert_scale_factor: ExpertWeights<f32>,
+    shared_expert_output: Option<Tokens>,
+    residual_in: Tokens,
+    rms_gamma: Channels,
+    eps: Scalar,
+) -> (Tokens, Tokens) {
+    let local = finalize(gemm2_out, expanded_idx_to_permuted_idx, expert_scale_factor) + shared_expert_output;
+    let residual_out = all_reduce(local) + residual_in;
+    let norm_out = rms_norm(residual_out, rms_gamma, eps);
+    (residual_out, norm_out)
+}";
+
 /// The program of a pattern's source text.
 pub fn program(source: &str, hidden: u32, top_k: u32, ranks: u32, present: Presence) -> Program {
     let graphs = seamline_codegen::parse::parse_file(source).expect("the pattern parses");
@@ -29,7 +47,7 @@ pub struct Group {
     pub program: Program,
     pub library: Arc<Library>,
     module: Module,
-    planner: (DeviceModel, u32),
+    device: DeviceModel,
     ranks: Vec<Rank>,
     slots: u64,
     pub timeout_ns: u64,
@@ -54,13 +72,17 @@ fn address(buffer: &Buffer) -> u64 {
 
 impl Group {
     pub fn new(program: Program, max_tokens: u64) -> Group {
-        Group::with_source(program, max_tokens, |source| source).expect("the source builds")
+        Group::on(DeviceModel::H200, program, max_tokens, |source| source).expect("the source builds")
     }
 
-    /// A group whose source `change` has changed.
-    pub fn with_source(program: Program, max_tokens: u64, change: impl Fn(String) -> String) -> Result<Group, SimError> {
-        let planner = (DeviceModel::H200, 1);
-        let geometries = Planner::new(&program, planner.0, planner.1, true).geometries(max_tokens);
+    /// A group on a certain device, whose source `change` has changed.
+    pub fn on(
+        device: DeviceModel,
+        program: Program,
+        max_tokens: u64,
+        change: impl FnOnce(String) -> String,
+    ) -> Result<Group, SimError> {
+        let geometries = Planner::new(&program, device, 1, true).geometries(max_tokens);
         let module = emit(&program, &Target { geometries, early_trigger: true, one_grid: false });
         let text = change(module.with_device(DEVICE_LAYER));
         let entries = module.entries.iter().map(|e| e.name.as_str()).collect::<Vec<_>>();
@@ -73,7 +95,7 @@ impl Group {
             host_status: words(abi::STATUS_WORDS, 0),
         };
         let ranks = (0..program.dims.ranks).map(rank).collect();
-        Ok(Group { program, library, module, planner, ranks, slots: max_tokens, timeout_ns: 30_000_000_000 })
+        Ok(Group { program, library, module, device, ranks, slots: max_tokens, timeout_ns: 30_000_000_000 })
     }
 
     pub fn status(&self, rank: usize) -> &[u32] {
@@ -91,7 +113,7 @@ impl Group {
     }
 
     pub fn call(&self, workload: &Workload) -> Call {
-        let shape = Planner::new(&self.program, self.planner.0, self.planner.1, true).shape(workload.tokens() as u64);
+        let shape = Planner::new(&self.program, self.device, 1, true).shape(workload.tokens() as u64);
         self.call_shaped(workload, shape)
     }
 
@@ -105,7 +127,9 @@ impl Group {
                 let mut buffer = Buffer::new(output.dtype, tokens * hidden);
                 match output.in_place {
                     Some(p) => match &workload.rank(r)[p.0 as usize] {
-                        Argument::Tensor(t) => buffer.bytes_mut().copy_from_slice(&t.bytes()[..tokens * hidden * output.dtype.size()]),
+                        Argument::Tensor(t) => buffer
+                            .bytes_mut()
+                            .copy_from_slice(&t.bytes()[..tokens * hidden * output.dtype.size()]),
                         other => panic!("output {o} is in place of {other:?}"),
                     },
                     None => buffer.bytes_mut().fill(0xA5),
@@ -169,8 +193,8 @@ impl Group {
             }
             Slot::Tokens => workload.tokens() as u64,
             Slot::Status => range("status".into(), &own.status, Usage::Control),
-            Slot::Region(q) => address(&self.ranks[q as usize].region),
-            Slot::OwnRegion => range("region".into(), &own.region, Usage::Inbox),
+            Slot::Region(0) => range("region".into(), &own.region, Usage::Inbox),
+            Slot::Region(i) => address(&self.ranks[(r + i as usize) % self.ranks.len()].region),
             Slot::Epochs => range("epochs".into(), &own.epochs, Usage::Control),
             Slot::HostStatus => range("host status".into(), &own.host_status, Usage::Control),
             Slot::TimeoutNs => self.timeout_ns,
@@ -212,7 +236,9 @@ impl Call {
                     let name = &program.outputs[o].name;
                     return Some(format!(
                         "rank {rank} `{name}` [{}, {}] of {} tokens is {g:02x?}, expected {e:02x?}",
-                        i / hidden, i % hidden, self.tokens
+                        i / hidden,
+                        i % hidden,
+                        self.tokens
                     ));
                 }
             }

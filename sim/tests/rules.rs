@@ -1,0 +1,225 @@
+//! Each rule that a kernel can break, broken: the run ends and says who did what, where.
+
+#[path = "support/kernel.rs"]
+mod kernel;
+
+use kernel::{Memory, build, launch, run};
+use seamline_sim::{At, Fault, Launch, Options, Order, Range, SimError, Usage};
+
+/// Runs `body` on `launch` and gives the rule that it breaks.
+fn broken(body: &str, launch: Launch, order: Order) -> (At, Fault, String) {
+    match run(&build(body).unwrap(), &[launch], &Options::new(order)) {
+        Err(error @ SimError::Fault { .. }) => {
+            let text = error.to_string();
+            let SimError::Fault { at, fault, .. } = error else { unreachable!() };
+            (*at, fault, text)
+        }
+        Err(other) => panic!("{other}"),
+        Ok(report) => panic!("nothing was noticed: {report:?}"),
+    }
+}
+
+/// As [`broken`], on one block of 32 threads with one argument of 64 bytes.
+fn broken_on(usage: Usage, body: &str) -> Fault {
+    let mut memory = Memory::new(16, u32::MAX);
+    broken(body, launch(1, 32, vec![memory.range("a", usage)]), Order::Forward).1
+}
+
+#[test]
+fn an_access_beyond_an_argument() {
+    let mut memory = Memory::new(8, 0);
+    let range = memory.range("residual_in", Usage::Input);
+    let launch = Launch { rank: 3, ..launch(2, 32, vec![range]) };
+    let body = "device::grid_wait();\n  if (device::block() == 1) device::load_const16(args.a + device::thread(), device::thread() == 8);";
+    let (at, fault, text) = broken(body, launch, Order::Reverse);
+    assert_eq!((at.rank, at.block, at.thread, at.line), (3, (1, 0), 8, 4));
+    let expected = Fault::Memory {
+        verb: "reads, as constant memory,",
+        bytes: 16,
+        place: "the address 0 bytes past the end of `residual_in`, which has 32 bytes".into(),
+    };
+    assert_eq!(fault, expected);
+    assert_eq!(
+        text,
+        "test: `kernel` (launch 0) rank 3 block 1 thread 8 at test.cu:4 (`if (device::block() == 1) \
+         device::load_const16(args.a + device::thread(), device::thread() == 8);`): reads, as constant memory, 16 bytes at the \
+         address 0 bytes past the end of `residual_in`, which has 32 bytes: no argument allows that\n  replay: order reverse"
+    );
+}
+
+#[test]
+fn an_input_is_not_written_and_an_output_is_not_constant() {
+    let fault = broken_on(Usage::Input, "device::grid_wait(); device::store4(args.a, 1, true);");
+    assert!(
+        matches!(fault, Fault::Memory { verb: "writes", ref place, .. } if place == "byte 0 of `a`, an input"),
+        "{fault}"
+    );
+    let fault = broken_on(Usage::Output, "device::grid_wait(); device::load_const4(args.a, true);");
+    assert!(
+        matches!(fault, Fault::Memory { ref place, .. } if place == "byte 0 of `a`, an output"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn an_access_that_is_off_touches_nothing() {
+    let body = "device::grid_wait();
+        u32 zero = device::load_const4(nullptr, false) + device::load16(nullptr, false).w[3];
+        device::store8(nullptr, Words<2>{{1, 2}}, false);
+        device::exchange_push16(nullptr, Words<4>{{1, 2, 3, 4}}, false);
+        device::exchange_arm16(nullptr, Words<4>{{1, 2, 3, 4}}, false);
+        device::store4(args.a + device::thread(), zero, true);";
+    let mut out = Memory::new(32, 9);
+    run(&build(body).unwrap(), &[launch(1, 32, vec![out.range("out", Usage::Output)])], &Options::default())
+        .unwrap();
+    assert_eq!(out.words(), [0; 32]);
+}
+
+#[test]
+fn an_address_that_is_not_aligned() {
+    let fault = broken_on(Usage::Input, "device::grid_wait(); device::load_const16(args.a + 1, true);");
+    assert!(matches!(fault, Fault::Misaligned { bytes: 16, .. }), "{fault}");
+}
+
+#[test]
+fn an_input_before_the_wait() {
+    let fault = broken_on(Usage::Input, "device::load_const4(args.a, true); device::grid_wait();");
+    assert!(fault.to_string().contains("byte 0 of `a`, an input before `grid_wait`"), "{fault}");
+    let fault = broken_on(Usage::Control, "device::control_load(args.a); device::grid_wait();");
+    assert!(matches!(fault, Fault::BeforeWait { .. }), "{fault}");
+}
+
+#[test]
+fn a_block_that_never_waits() {
+    let fault = broken_on(Usage::Input, "if (device::block() > 0) device::grid_wait();");
+    assert_eq!(fault, Fault::NeverWaits);
+}
+
+#[test]
+fn a_trigger_before_the_wait() {
+    let fault = broken_on(Usage::Input, "device::grid_launch_dependents(); device::grid_wait();");
+    assert_eq!(fault, Fault::TriggersBeforeWait);
+}
+
+#[test]
+fn a_row_pushed_into_anothers_place() {
+    let mut memory = Memory::new(16, u32::MAX);
+    let rows = memory.range("region of rank 1", Usage::Outbox { rank: 1, row: 16, stride: 32 });
+    let body = "device::grid_wait(); device::exchange_push16(args.a + 4, Words<4>{{1, 2, 3, 4}}, true);";
+    let (_, fault, _) = broken(body, launch(1, 1, vec![rows]), Order::Forward);
+    assert!(
+        fault.to_string().contains("at another rank's row in the exchange memory of rank 1, 16 bytes"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn a_poll_of_a_peers_memory() {
+    let fault =
+        broken_on(Usage::Outbox { rank: 1, row: 16, stride: 16 }, "device::grid_wait(); POLL(args.a);");
+    assert!(
+        fault
+            .to_string()
+            .contains("polls 16 bytes at byte 0 of `a`, this rank's rows in the exchange memory of rank 1"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn a_word_that_means_empty_and_a_row_over_another() {
+    let outbox = Usage::Outbox { rank: 1, row: 64, stride: 64 };
+    let fault = broken_on(
+        outbox,
+        "device::grid_wait(); device::exchange_push16(args.a, Words<4>{{1, 2, ~0u, 4}}, true);",
+    );
+    assert!(matches!(fault, Fault::PushesEmpty { .. }), "{fault}");
+    let fault = broken_on(
+        outbox,
+        "device::grid_wait(); device::exchange_push16(args.a, Words<4>{{1, 2, 3, 4}}, true);",
+    );
+    assert!(matches!(fault, Fault::Overwrites { .. }), "{fault}");
+    let fault = broken_on(
+        Usage::Inbox,
+        "device::grid_wait(); device::exchange_arm16(args.a, Words<4>{{0, 0, 0, 0}}, true);",
+    );
+    assert!(matches!(fault, Fault::ArmsFull { .. }), "{fault}");
+}
+
+#[test]
+fn a_barrier_that_a_thread_passes_by() {
+    let body = "device::grid_wait();\n if (device::thread() != 5) device::block_barrier();";
+    let fault = broken_on(Usage::Input, body);
+    assert!(matches!(fault, Fault::EndsBeforeBarrier { ref place, .. } if place == "test.cu:4"), "{fault}");
+}
+
+#[test]
+fn two_barriers_of_one_warp() {
+    let body = "device::grid_wait();\n if (device::thread() < 5) device::block_barrier();\n else device::block_barrier();";
+    let fault = broken_on(Usage::Input, body);
+    assert!(
+        matches!(fault, Fault::Divergent { primitive: "block_barrier", ref place } if place == "test.cu:4"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn a_shuffle_that_half_a_warp_reaches_is_a_deadlock() {
+    let body = "device::grid_wait();
+        if (device::thread() < 16) device::shuffle_xor(1.0f, 1);
+        device::block_barrier();";
+    let error =
+        run(&build(body).unwrap(), &[launch(1, 32, vec![])], &Options::default()).unwrap_err().to_string();
+    assert!(
+        error.contains("the other lanes of its warp") && error.contains("its block, at `block_barrier`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_shuffle_mask_that_is_not_a_lane() {
+    assert_eq!(
+        broken_on(Usage::Input, "device::grid_wait(); device::shuffle_xor(1.0f, 32);"),
+        Fault::ShuffleMask { mask: 32 }
+    );
+}
+
+#[test]
+fn more_shared_memory_than_there_is() {
+    let body = "SEAMLINE_SHARED(u32, box, 20000); device::grid_wait(); box[0] = 1;";
+    assert_eq!(broken_on(Usage::Input, body), Fault::SharedMemory { bytes: 80_000, limit: 49_152 });
+}
+
+/// Two blocks of a cluster with a shared variable, and `body`.
+fn broken_cluster(body: &str) -> Fault {
+    let body = format!("SEAMLINE_SHARED(float, x, 4); device::grid_wait();\n{body}");
+    broken(&body, Launch { cluster: 2, ..launch(2, 32, vec![] as Vec<Range>) }, Order::Forward).1
+}
+
+#[test]
+fn distributed_shared_memory_before_the_cluster_runs() {
+    assert_eq!(broken_cluster("device::store_cluster(x, 1, 1.0f);"), Fault::ClusterNotStarted);
+}
+
+#[test]
+fn distributed_shared_memory_of_a_block_that_has_gone() {
+    let body = "device::cluster_arrive(); device::cluster_wait();
+        if (device::cluster_rank() == 1) { for (int i = 0; i < 100; i++) device::shuffle_xor(1.0f, 1); device::store_cluster(x, 0, 1.0f); }";
+    assert_eq!(broken_cluster(body), Fault::ClusterEnded { rank: 0 });
+}
+
+#[test]
+fn an_address_that_is_not_shared() {
+    let start = "device::cluster_arrive(); device::cluster_wait(); ";
+    let fault = broken_cluster(&format!("{start} float y = 0; device::store_cluster(&y, 1, 1.0f);"));
+    assert_eq!(fault, Fault::ClusterAddress { rank: 1, size: 2 });
+    let fault = broken_cluster(&format!("{start} device::store_cluster(x + 4, 1, 1.0f);"));
+    assert_eq!(fault, Fault::ClusterAddress { rank: 1, size: 2 });
+    let fault = broken_cluster(&format!("{start} device::store_cluster(x, 2, 1.0f);"));
+    assert_eq!(fault, Fault::ClusterAddress { rank: 2, size: 2 });
+}
+
+#[test]
+fn halves_of_a_cluster_barrier_that_do_not_alternate() {
+    assert_eq!(broken_cluster("device::cluster_arrive(); device::cluster_arrive();"), Fault::ArrivesTwice);
+    assert_eq!(broken_cluster("device::cluster_wait();"), Fault::WaitsUnarrived);
+}
