@@ -52,7 +52,7 @@ pub(super) fn parse(
             outputs
         }
         Err(error) => {
-            scope.report(Diagnostic::syntax(&error));
+            scope.report(Diagnostic::syntax(&error, tokens));
             scope.names(last_names(tokens))
         }
     };

@@ -1,6 +1,8 @@
 //! What can be wrong with the source of a pattern.
 
+use super::{Place, Reported};
 use crate::check::{ProblemKind, catalog};
+use proc_macro2::TokenStream;
 
 catalog! {
     /// A message about the source of a pattern. Each ends with what to write instead.
@@ -335,8 +337,12 @@ catalog! {
 }
 
 impl Diagnostic {
-    pub(super) fn syntax(error: &syn::Error) -> super::Reported {
-        let place = super::Place { start: error.span(), end: error.span() };
-        Diagnostic::Syntax { message: error.to_string() }.at(place)
+    /// What the parser says of `tokens`. Of their end it does not know the place: that is their last token.
+    pub(super) fn syntax(error: &syn::Error, tokens: &TokenStream) -> Reported {
+        let message = error.to_string();
+        let last =
+            tokens.clone().into_iter().last().filter(|_| message.starts_with("unexpected end of input"));
+        let span = last.map_or(error.span(), |token| token.span());
+        Diagnostic::Syntax { message }.at(Place { start: span, end: span })
     }
 }

@@ -59,7 +59,9 @@ pub fn parse_file(source: &str) -> Result<Vec<Graph>, FileError> {
     let lines = source.lines().collect::<Vec<_>>();
     let file = match syn::parse_file(source) {
         Ok(file) => file,
-        Err(error) => return Err(FileError(vec![locate(&lines, &Diagnostic::syntax(&error))])),
+        Err(error) => {
+            return Err(FileError(vec![locate(&lines, &Diagnostic::syntax(&error, &TokenStream::new()))]));
+        }
     };
     let mut found = Vec::new();
     patterns(&file.items, &mut found);

@@ -23,13 +23,13 @@ pub struct Options {
 impl Options {
     pub(super) fn parse(attr: TokenStream, diagnostics: &mut Vec<Reported>) -> Options {
         let mut options = Options::default();
-        match Punctuated::<Meta, Token![,]>::parse_terminated.parse2(attr) {
+        match Punctuated::<Meta, Token![,]>::parse_terminated.parse2(attr.clone()) {
             Ok(metas) => {
                 for meta in metas {
                     diagnostics.extend(options.option(&meta).err());
                 }
             }
-            Err(error) => diagnostics.push(Diagnostic::syntax(&error)),
+            Err(error) => diagnostics.push(Diagnostic::syntax(&error, &attr)),
         }
         options
     }

@@ -128,6 +128,37 @@ fn a_file_with_errors_says_where_each_is() {
 }
 
 #[test]
+fn no_source_makes_the_parser_panic() {
+    let source = "#[fused_pattern(hidden = 64, top_k = 8, dtype = bf16, wire = f32)] pub fn seam(rows: Permuted, map: RowMap,
+        weights: Option<ExpertWeights<f32>>, shared: Option<Tokens>, mut residual: Tokens, w: Channels, eps: Scalar)
+        -> (Tokens, Tokens<f32>) { let mut local = finalize(rows, map, weights); local += shared; local += -1.5;
+        residual = all_reduce(local) + residual; let norm_out = rms_norm(-residual, 1.0 + w, eps * 2.0);
+        (residual, norm_out) }";
+    let ends_word = |c: char| !(c.is_alphanumeric() || c == '_');
+    let words = source.split_inclusive(ends_word).flat_map(|w| {
+        let (word, end) = w.split_at(w.trim_end_matches(ends_word).len());
+        [word, end]
+    });
+    let words = words.filter(|w| !w.is_empty()).collect::<Vec<_>>();
+    assert_eq!(parse_file(source).map(|graphs| graphs.len()), Ok(1));
+    let mut refused = 0;
+    for i in 0..words.len() {
+        for instead in [
+            "", "x", "residual", "map", "shared", "=", ";", "(", "1e99", "Tokens", "&", "#", "mut", "self",
+            "__",
+        ] {
+            let changed = [&words[..i], &[" ", instead, " "], &words[i + 1..]].concat().concat();
+            // Whatever it is, it is a graph that passes every check, or errors that can be shown.
+            match parse_file(&changed) {
+                Ok(graphs) => assert!(graphs.iter().all(|g| check::check(g).is_ok()), "{changed}"),
+                Err(errors) => refused += usize::from(!errors.to_string().is_empty()),
+            }
+        }
+    }
+    assert!(refused > 1000, "only {refused} were refused");
+}
+
+#[test]
 fn a_problem_points_at_the_operand() {
     let source = "#[fused_pattern]\nfn a(x: Tokens, w: Channels, eps: PerToken) -> Tokens {\n    let z = rms_norm(x, w, eps);\n    z\n}\n";
     let FileError(errors) = parse_file(source).expect_err("eps is not one value");

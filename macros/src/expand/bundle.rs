@@ -80,7 +80,7 @@ pub(super) fn bundle(parsed: &Parsed, names: &Names) -> TokenStream {
     let types = fields.iter().map(|f| f.kind.ty(krate));
     let args = fields.iter().map(|f| f.kind.arg(krate, &f.ident));
     let summary = format!("Every argument of one launch of [`{pattern}`].");
-    // A bundle of scalars alone has no lifetime to use; `tokens` carries none either.
+    // Only beside an error is there no memory among the arguments, and so no use of the lifetime.
     let lifetime = match fields.iter().all(|f| matches!(f.kind, Kind::Scalar)) {
         true => quote!(#[doc(hidden)] #vis lifetime: ::core::marker::PhantomData<&'a ()>,),
         false => quote!(),

@@ -53,7 +53,10 @@ pub(super) fn param(param: &ParamSyntax, in_place: bool, fixed: &Fixed) -> Strin
     if in_place {
         text += " Read, then overwritten.";
     } else if param.optional {
-        text += " `None`: nothing is added.";
+        text += match role {
+            Role::ExpertWeights(_) => " `None`: every weight is 1.",
+            _ => " `None`: nothing is added.",
+        };
     }
     text
 }
