@@ -4,6 +4,7 @@
 //! has a signature, and so the macro can emit the whole bundle beside the message.
 
 mod body;
+mod checked;
 mod constant;
 mod diagnostic;
 mod expr;
@@ -20,9 +21,9 @@ pub use options::Options;
 pub use place::{Place, Reported};
 pub use signature::{ParamSyntax, Signature};
 
-use crate::check::{self, At, Problem};
-use crate::{Elem, Graph, Node, Output, OutputId, Param, ParamId, Role, ValueId};
-use proc_macro2::{Ident, TokenStream};
+use crate::{Elem, Graph, Node, Output, OutputId, Param, ParamId, Role};
+use checked::Source;
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::parse::{Parse, ParseStream};
 
 /// A fn under `#[fused_pattern]`.
@@ -89,35 +90,17 @@ impl Parse for RawFn {
 /// # Errors
 /// Only if `item` is not a fn. What is wrong with the fn is in [`Parsed::diagnostics`].
 pub fn parse(attr: TokenStream, item: TokenStream) -> Result<Parsed, Reported> {
-    let place = Place::of(&item);
-    let raw = syn::parse2::<RawFn>(item).map_err(|_| Diagnostic::NotAFn {}.at(place))?;
+    let raw = syn::parse2::<RawFn>(item.clone()).map_err(|error| not_a_fn(&item, &error))?;
     let mut diagnostics = Vec::new();
     let options = Options::parse(attr, &mut diagnostics);
     let type_name = signature::type_name(&raw.syntax.ident, &mut diagnostics);
     let signature = Signature::parse(&raw.syntax, &mut diagnostics);
     let attrs = signature::attributes(raw.attrs, &mut diagnostics);
     let body = body::parse(&raw.body, &raw.syntax.ident, &signature, &mut diagnostics);
-
     let graph = graph(&raw.syntax.ident, &options, &signature, &body);
-    let mut problems = Vec::new();
-    check::signature(&graph, &mut problems);
-    let facts = check::values(&graph, &mut problems);
-    let declared = |id: ValueId| facts[id.0 as usize].declared();
-    let changed = body.assignments.iter().filter(|a| declared(a.from) != declared(a.to));
-    diagnostics.extend(changed.map(|a| {
-        let (from, to) = (declared(a.from), declared(a.to));
-        Diagnostic::AssignShape { name: a.name.clone(), from, to }.at(a.place)
-    }));
-    let understood = signature.params.iter().all(|p| p.role.is_some());
-    if body.whole && understood {
-        check::results(&graph, &facts, &mut problems);
-    }
-    let places =
-        Places { options: &options, signature: &signature, body: &body, name: Place::of(&raw.syntax.ident) };
-    // A parameter whose type is not understood stands in the graph as another type.
-    let understood =
-        |p: &Problem| !matches!(p.at, At::Param(id) if signature.params[id.0 as usize].role.is_none());
-    diagnostics.extend(problems.into_iter().filter(understood).map(|p| places.locate(p)));
+    let source =
+        Source { name: Place::of(&raw.syntax.ident), options: &options, signature: &signature, body: &body };
+    diagnostics.extend(source.check(&graph));
     Ok(Parsed {
         options,
         attrs,
@@ -131,6 +114,15 @@ pub fn parse(attr: TokenStream, item: TokenStream) -> Result<Parsed, Reported> {
         graph,
         diagnostics,
     })
+}
+
+/// A fn that is not finished yet has a better message than that it is none.
+fn not_a_fn(item: &TokenStream, error: &syn::Error) -> Reported {
+    let has_fn = item.clone().into_iter().any(|t| matches!(t, TokenTree::Ident(word) if word == "fn"));
+    match has_fn {
+        true => Diagnostic::syntax(error, item),
+        false => Diagnostic::NotAFn {}.at(Place::of(item)),
+    }
 }
 
 fn graph(name: &Ident, options: &Options, signature: &Signature, body: &body::Body) -> Graph {
@@ -164,38 +156,6 @@ fn graph(name: &Ident, options: &Options, signature: &Signature, body: &body::Bo
         nodes: nodes.collect(),
         outputs: outputs.into(),
         fixed: options.fixed,
-    }
-}
-
-/// Where the parts of a graph are written.
-struct Places<'a> {
-    options: &'a Options,
-    signature: &'a Signature,
-    body: &'a body::Body,
-    name: Place,
-}
-
-impl Places<'_> {
-    fn locate(&self, problem: Problem) -> Reported {
-        let place = match problem.at {
-            At::Pattern => self.name,
-            At::Dim(dim) => self.options.place(dim).unwrap_or(self.name),
-            At::Param(id) => {
-                let param = &self.signature.params[id.0 as usize];
-                match problem.kind {
-                    check::ProblemKind::UnsupportedDType { .. }
-                    | check::ProblemKind::UnsupportedOption { .. } => param.ty,
-                    _ => Place::of(&param.ident),
-                }
-            }
-            At::Value(id) => self.body.nodes[id.0 as usize].place,
-            At::Operand(id, i) => self.body.nodes[id.0 as usize].operands[i],
-            At::Output(id) => match problem.kind {
-                check::ProblemKind::UnsupportedDType { .. } => self.body.outputs[id.0 as usize].ty,
-                _ => Place::of(&self.body.outputs[id.0 as usize].ident),
-            },
-        };
-        Diagnostic::Problem { kind: problem.kind }.at(place)
     }
 }
 

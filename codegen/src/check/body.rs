@@ -55,12 +55,14 @@ pub(crate) fn results(graph: &Graph, facts: &[Fact], problems: &mut Vec<Problem>
         problems.extend(kind.map(|kind| Problem { at: At::Output(OutputId(i as u32)), kind }));
     }
     unused(graph, problems);
-    if !graph.has_collective() {
-        for (dim, fixed) in [("ranks", graph.fixed.ranks.is_some()), ("wire", graph.fixed.wire.is_some())] {
-            if fixed {
-                let kind = Kind::DimWithoutUse { dim, needs: "`all_reduce`" };
-                problems.push(Problem { at: At::Dim(dim), kind });
-            }
+    let fixed = &graph.fixed;
+    for (dim, is_fixed, is_used, needs) in [
+        ("top_k", fixed.top_k.is_some(), graph.has_top_k(), "`RowMap`"),
+        ("ranks", fixed.ranks.is_some(), graph.has_collective(), "`all_reduce`"),
+        ("wire", fixed.wire.is_some(), graph.has_collective(), "`all_reduce`"),
+    ] {
+        if is_fixed && !is_used {
+            problems.push(Problem { at: At::Dim(dim), kind: Kind::DimWithoutUse { dim, needs } });
         }
     }
 }

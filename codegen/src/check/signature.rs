@@ -65,9 +65,6 @@ fn dims(graph: &Graph, report: &mut impl FnMut(At, Kind)) {
             report(At::Dim(dim), Kind::DimDType { dim, got });
         }
     }
-    if fixed.top_k.is_some() && !graph.has_top_k() {
-        report(At::Dim("top_k"), Kind::DimWithoutUse { dim: "top_k", needs: "`RowMap`" });
-    }
 }
 
 /// What to write instead of `Option` of `role`, if that is not supported.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::check::ProblemKind;
+use crate::check::{ProblemKind, check};
 use crate::{DType, Op, ValueId};
 
 fn parsed(attr: &str, item: &str) -> Parsed {
@@ -94,6 +94,14 @@ fn a_body_that_is_not_rust_yet_still_names_its_outputs() {
 }
 
 #[test]
+fn a_fn_that_is_not_finished_says_what_is_missing() {
+    let tokens = |text: &str| text.parse::<TokenStream>().expect("test source has balanced tokens");
+    let name = |item| parse(tokens(""), tokens(item)).map_err(|r| r.diagnostic.name()).err();
+    assert_eq!(name("pub fn p(x: ) -> Tokens { x }"), Some("Syntax"));
+    assert_eq!(name("pub struct P;"), Some("NotAFn"));
+}
+
+#[test]
 fn every_error_is_reported_and_none_twice() {
     let parsed = parsed(
         "hiden = 64, top_k = 0",
@@ -101,7 +109,7 @@ fn every_error_is_reported_and_none_twice() {
     );
     assert_eq!(
         names(&parsed),
-        ["UnknownOption", "UnknownType", "Undefined", "UnknownOperation", "DimOutOfRange", "DimWithoutUse"]
+        ["UnknownOption", "UnknownType", "Undefined", "UnknownOperation", "DimOutOfRange"]
     );
 }
 
@@ -150,7 +158,7 @@ fn no_source_makes_the_parser_panic() {
             let changed = [&words[..i], &[" ", instead, " "], &words[i + 1..]].concat().concat();
             // Whatever it is, it is a graph that passes every check, or errors that can be shown.
             match parse_file(&changed) {
-                Ok(graphs) => assert!(graphs.iter().all(|g| check::check(g).is_ok()), "{changed}"),
+                Ok(graphs) => assert!(graphs.iter().all(|g| check(g).is_ok()), "{changed}"),
                 Err(errors) => refused += usize::from(!errors.to_string().is_empty()),
             }
         }
