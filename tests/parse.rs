@@ -5,7 +5,8 @@ use seamline_codegen::parse::parse_file;
 
 #[test]
 fn the_ready_made_patterns_parse_to_their_constants() {
-    let parsed = parse_file(include_str!("../src/patterns.rs")).unwrap_or_else(|e| panic!("src/patterns.rs:{e}"));
+    let parsed =
+        parse_file(include_str!("../src/patterns.rs")).unwrap_or_else(|e| panic!("src/patterns.rs:{e}"));
     let constants = patterns::ALL.iter().map(|listed| listed.graph);
     assert_eq!(parsed.iter().collect::<Vec<_>>(), constants.collect::<Vec<_>>());
 }
