@@ -11,6 +11,8 @@ pub use seamline_runtime::{
     Bundle, Error, ErrorKind, Explanation, Fault, Group, Input, KeepAlive, Kernel, Output, Pattern, Prepare, Queue, Rank,
     Status, Variant, args, executor, launch_all, reset, testing, untyped,
 };
+#[cfg(feature = "sim")]
+pub use seamline_sim as sim;
 
 /// Everything a pattern is written with, and what runs it.
 pub mod prelude {
@@ -21,6 +23,8 @@ pub mod prelude {
     pub use crate::fused_pattern;
 
     // Running them.
+    #[cfg(feature = "sim")]
+    pub use crate::sim::Simulated;
     pub use crate::{Bundle, DType, Group, Input, Kernel, Output, Pattern, Prepare, Queue, Rank, launch_all};
 }
 

@@ -3,7 +3,6 @@
 use crate::cluster::{Cluster, Violation, Wait};
 use crate::error::{At, Fault, SimError, Waiting};
 use crate::launch::{Launch, describe};
-use crate::library::Library;
 use crate::order::Order;
 use crate::thread::{Broken, Place};
 use std::collections::HashMap;
@@ -12,7 +11,6 @@ use std::mem::{Discriminant, discriminant};
 
 /// Where it happened.
 pub(crate) struct Scene<'a> {
-    pub library: &'a Library,
     pub launches: &'a [Launch],
     pub order: Order,
 }
@@ -29,7 +27,7 @@ impl Scene<'_> {
             rank: launch.rank,
             block: (context.block, context.grid_row),
             thread: context.thread,
-            source: self.library.line(&file, place.line),
+            source: launch.library.line(&file, place.line),
             file,
             line: place.line,
         }
@@ -61,7 +59,8 @@ impl Scene<'_> {
             },
         };
         let at = Box::new(self.at(cluster, t));
-        SimError::Fault { pattern: self.library.pattern().to_owned(), at, fault, order: self.order }
+        let pattern = self.launches[cluster.launch].library.pattern().to_owned();
+        SimError::Fault { pattern, at, fault, order: self.order }
     }
 
     /// Nobody can go on. Threads of a launch that wait at one line for one kind of thing are told once.
@@ -85,7 +84,8 @@ impl Scene<'_> {
                 waits[index].threads += 1;
             }
         }
-        SimError::Deadlock { pattern: self.library.pattern().to_owned(), waits, order: self.order }
+        let pattern = self.launches.first().map_or("", |l| l.library.pattern()).to_owned();
+        SimError::Deadlock { pattern, waits, order: self.order }
     }
 
     fn awaits(&self, cluster: &Cluster, t: usize) -> String {

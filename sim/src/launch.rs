@@ -1,10 +1,14 @@
 //! What a run is given: kernels to launch, with the memory that each may reach.
 
+use crate::{Library, SimError};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// One kernel of one rank. Launches of a rank run in the order in which they are given, as on a stream.
 #[derive(Clone, Debug)]
 pub struct Launch {
+    /// Where the kernel is.
+    pub library: Arc<Library>,
     /// The kernel's name.
     pub entry: Cow<'static, str>,
     /// Who launches it.
@@ -21,6 +25,27 @@ pub struct Launch {
     pub args: Vec<u64>,
     /// Everything it may reach.
     pub memory: Vec<Range>,
+}
+
+impl Launch {
+    /// Refuses what no GPU would take.
+    pub(crate) fn check(&self) -> Result<(), SimError> {
+        let Launch { grid: (x, y), cluster, threads, .. } = *self;
+        let reason = if !(1..=1024).contains(&threads) {
+            format!("a block of {threads} threads; it has 1 to 1024")
+        } else if cluster == 0 || !x.is_multiple_of(cluster) {
+            format!("{x} blocks are not a multiple of the cluster of {cluster}")
+        } else if u64::from(x) * u64::from(y) > i32::MAX as u64 {
+            format!("a grid of {x} x {y} blocks; at most {} are supported", i32::MAX)
+        } else {
+            return Ok(());
+        };
+        Err(self.invalid(reason))
+    }
+
+    pub(crate) fn invalid(&self, reason: String) -> SimError {
+        SimError::Launch { entry: self.entry.to_string(), rank: self.rank, reason }
+    }
 }
 
 /// Memory, and what a kernel may do there.
@@ -59,6 +84,8 @@ pub enum Usage {
     },
     /// Epochs, fault words, counters: read and written.
     Control,
+    /// Memory of a kind that the simulator does not know: nothing is allowed.
+    Unknown,
 }
 
 /// What an access does. The numbers are the device layer's.
@@ -126,6 +153,7 @@ impl Range {
             Usage::Inbox => "this rank's exchange memory".into(),
             Usage::Outbox { rank, .. } => format!("this rank's rows in the exchange memory of rank {rank}"),
             Usage::Control => "control words".into(),
+            Usage::Unknown => "memory of a kind that this simulator does not know".into(),
         }
     }
 }

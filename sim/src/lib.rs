@@ -20,6 +20,7 @@ mod cluster;
 mod compile;
 mod diagnosis;
 mod error;
+mod executor;
 mod fiber;
 mod float;
 mod launch;
@@ -32,8 +33,9 @@ mod thread;
 mod world;
 
 pub use error::{At, Fault, SimError, Waiting};
+pub use executor::{Simulated, Simulator};
 pub use launch::{Launch, Range, Usage};
-pub use library::{DEVICE_LAYER, Library, Report, Source};
+pub use library::{DEVICE_LAYER, Library, Report, Source, run};
 pub use order::{Order, ParseOrderError};
 use std::time::Duration;
 

@@ -85,40 +85,29 @@ impl Library {
         source::line(&self.text, file, line as usize).unwrap_or_default().to_owned()
     }
 
+    /// The kernel that `launch` names.
     pub(crate) fn entry(&self, launch: &Launch) -> Result<Entry, SimError> {
-        let invalid =
-            |reason: String| SimError::Launch { entry: launch.entry.to_string(), rank: launch.rank, reason };
-        let Launch { grid: (x, y), cluster, threads, .. } = *launch;
-        if !(1..=1024).contains(&threads) {
-            return Err(invalid(format!("a block of {threads} threads; it has 1 to 1024")));
-        }
-        if cluster == 0 || x % cluster != 0 {
-            return Err(invalid(format!("{x} blocks are not a multiple of the cluster of {cluster}")));
-        }
-        if u64::from(x) * u64::from(y) > i32::MAX as u64 {
-            return Err(invalid(format!("a grid of {x} x {y} blocks; at most {} are supported", i32::MAX)));
-        }
         let known = || {
             let mut names = self.entries.keys().map(String::as_str).collect::<Vec<_>>();
             names.sort_unstable();
             format!("there is no such kernel; there are {}", names.join(", "))
         };
-        self.entries.get(launch.entry.as_ref()).copied().ok_or_else(|| invalid(known()))
+        self.entries.get(launch.entry.as_ref()).copied().ok_or_else(|| launch.invalid(known()))
     }
+}
 
-    /// Runs `launches`, which are one queue per rank, until all have ended.
-    ///
-    /// # Safety
-    /// Each launch's arguments must be what its kernel's parameter is made of, and every [`Range`](crate::Range) must be memory
-    /// that stays valid for the run, that nobody else uses meanwhile, and that may be written where its usage says so.
-    /// Kernels reach nothing else: an access beyond the ranges ends the run.
-    ///
-    /// # Errors
-    /// A launch that is not valid, a rule that a kernel breaks, a deadlock, too little memory.
-    pub unsafe fn run(&self, launches: &[Launch], options: &Options) -> Result<Report, SimError> {
-        let _rounding = crate::float::Environment::set();
-        Machine::new(self, launches, options)?.run()
-    }
+/// Runs `launches`, which are one queue per rank, until all have ended.
+///
+/// # Safety
+/// Each launch's arguments must be what its kernel's parameter is made of, and every [`Range`](crate::Range) must be memory
+/// that stays valid for the run, that nobody else uses meanwhile, and that may be written where its usage says so.
+/// Kernels reach nothing else: an access beyond the ranges ends the run.
+///
+/// # Errors
+/// A launch that is not valid, a rule that a kernel breaks, a deadlock, too little memory.
+pub unsafe fn run(launches: &[Launch], options: &Options) -> Result<Report, SimError> {
+    let _rounding = crate::float::Environment::set();
+    Machine::new(launches, options)?.run()
 }
 
 /// What a run did.

@@ -10,7 +10,7 @@ use crate::diagnosis;
 use crate::error::SimError;
 use crate::fiber::{Arena, Fiber};
 use crate::launch::Launch;
-use crate::library::{Entry, Library};
+use crate::library::Entry;
 use crate::order::{Chooser, Order};
 use crate::shared::Layout;
 use crate::thread::{Context, LaunchView, Position, Request};
@@ -50,7 +50,6 @@ impl State {
 }
 
 pub(crate) struct Machine<'a> {
-    library: &'a Library,
     launches: &'a [Launch],
     // Fibers point to the world and the views, which therefore never move, and stand on the arena's stacks: dropped in this order.
     clusters: Vec<Option<Cluster>>,
@@ -74,17 +73,14 @@ pub(crate) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    pub fn new(
-        library: &'a Library,
-        launches: &'a [Launch],
-        options: &Options,
-    ) -> Result<Machine<'a>, SimError> {
+    pub fn new(launches: &'a [Launch], options: &Options) -> Result<Machine<'a>, SimError> {
         let mut chooser = Chooser::new(options.order);
         let world = Box::new(World::new(options.order));
         let mut states: Vec<State> = Vec::with_capacity(launches.len());
         let mut heads = Vec::new();
         let mut last = HashMap::new();
         for (i, launch) in launches.iter().enumerate() {
+            launch.check()?;
             let previous = last.insert(launch.rank, i);
             match previous {
                 Some(j) => states[j].next = Some(i),
@@ -97,7 +93,7 @@ impl<'a> Machine<'a> {
             let delay =
                 options.delays.iter().find(|d| d.0 == launch.rank).map_or(late, |d| d.1.as_nanos() as u64);
             states.push(State {
-                entry: library.entry(launch)?,
+                entry: launch.library.entry(launch)?,
                 layout: Layout::default(),
                 start_at: world.clock() + delay,
                 early: launch.dependent && chooser.perhaps(2),
@@ -115,7 +111,6 @@ impl<'a> Machine<'a> {
         };
         let last_progress = world.clock();
         Ok(Machine {
-            library,
             launches,
             clusters: Vec::new(),
             views: launches.iter().zip(&states).map(view).collect(),
@@ -226,7 +221,7 @@ impl<'a> Machine<'a> {
     }
 
     fn scene(&self) -> diagnosis::Scene<'_> {
-        diagnosis::Scene { library: self.library, launches: self.launches, order: self.chooser.order }
+        diagnosis::Scene { launches: self.launches, order: self.chooser.order }
     }
 
     /// Begins the launches that may: the next one of each rank, and the one behind it.
@@ -298,7 +293,7 @@ impl<'a> Machine<'a> {
         thread: u32,
     ) -> Result<Fiber, SimError> {
         let slot = self.arena.take_slot().map_err(|e| SimError::Memory {
-            pattern: self.library.pattern().to_owned(),
+            pattern: self.launches[launch].library.pattern().to_owned(),
             fibers: e.fibers,
             available: e.available,
         })?;

@@ -16,8 +16,7 @@ fn outputs(body: &str, blocks: u32, threads: u32, words: usize) -> Vec<Vec<u32>>
     let in_order = |order| {
         let mut out = Memory::new(words, 0);
         run(
-            &library,
-            &[launch(blocks, threads, vec![out.range("out", Usage::Output)])],
+            &[launch(&library, blocks, threads, vec![out.range("out", Usage::Output)])],
             &Options::new(order),
         )
         .unwrap_or_else(|e| panic!("{e}"));
@@ -81,8 +80,8 @@ fn a_cluster_shares_memory_and_barriers() {
     let library = build(body).unwrap();
     for order in ORDERS {
         let mut out = Memory::new(8, 0);
-        let launch = Launch { cluster: 4, ..launch(8, 32, vec![out.range("out", Usage::Output)]) };
-        run(&library, &[launch], &Options::new(order)).unwrap_or_else(|e| panic!("{e}"));
+        let launch = Launch { cluster: 4, ..launch(&library, 8, 32, vec![out.range("out", Usage::Output)]) };
+        run(&[launch], &Options::new(order)).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(out.words(), [46f32.to_bits(); 8], "{order}");
     }
 }
@@ -102,6 +101,7 @@ const SWAP: &str = "device::grid_wait();
 
 /// The launches of `SWAP` on two ranks.
 fn swap(regions: &mut [Memory; 2], outputs: &mut [Memory; 2]) -> [Launch; 2] {
+    let library = build(SWAP).unwrap();
     std::array::from_fn(|rank| {
         let peer = Usage::Outbox { rank: 1 - rank as u32, row: 16, stride: 16 };
         let memory = vec![
@@ -109,34 +109,32 @@ fn swap(regions: &mut [Memory; 2], outputs: &mut [Memory; 2]) -> [Launch; 2] {
             regions[1 - rank].range("peer's region", peer),
             outputs[rank].range("out", Usage::Output),
         ];
-        Launch { rank: rank as u32, ..launch(1, 1, memory) }
+        Launch { rank: rank as u32, ..launch(&library, 1, 1, memory) }
     })
 }
 
 #[test]
 fn ranks_exchange_through_memory() {
-    let library = build(SWAP).unwrap();
     for order in ORDERS {
         let mut regions = [Memory::new(4, u32::MAX), Memory::new(4, u32::MAX)];
         let mut outputs = [Memory::new(4, 0), Memory::new(4, 0)];
         let launches = swap(&mut regions, &mut outputs);
-        run(&library, &launches, &Options::new(order)).unwrap_or_else(|e| panic!("{e}"));
+        run(&launches, &Options::new(order)).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!([outputs[0].words()[0], outputs[1].words()[0]], [17, 17], "{order}");
     }
 }
 
 #[test]
 fn a_rank_may_come_late_but_not_never() {
-    let library = build(SWAP).unwrap();
     let mut regions = [Memory::new(4, u32::MAX), Memory::new(4, u32::MAX)];
     let mut outputs = [Memory::new(4, 0), Memory::new(4, 0)];
     let launches = swap(&mut regions, &mut outputs);
     let late = Options::default().delay(1, Duration::from_secs(20));
-    run(&library, &launches, &late).unwrap_or_else(|e| panic!("{e}"));
+    run(&launches, &late).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!([outputs[0].words()[0], outputs[1].words()[0]], [17, 17]);
 
     let start = Instant::now();
-    let report = run(&library, &launches[..1], &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let report = run(&launches[..1], &Options::default()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(outputs[0].words()[0], 676, "the poll has timed out");
     assert!(report.simulated_ns > 30_000_000_000 && start.elapsed() < Duration::from_secs(5));
 }
@@ -146,8 +144,8 @@ fn a_poll_without_bound_is_a_deadlock_that_names_what_it_waits_for() {
     let body = "device::grid_wait();
         while (POLL(args.a + 4).w[0] == ~0u) {}";
     let mut region = Memory::new(8, u32::MAX);
-    let launch = launch(2, 64, vec![region.range("region", Usage::Inbox)]);
-    let error = run(&build(body).unwrap(), &[launch], &Options::new(Order::Random(5))).unwrap_err();
+    let launch = launch(&build(body).unwrap(), 2, 64, vec![region.range("region", Usage::Inbox)]);
+    let error = run(&[launch], &Options::new(Order::Random(5))).unwrap_err();
     let SimError::Deadlock { waits, .. } = &error else { panic!("{error}") };
     assert_eq!(waits.iter().map(|w| w.threads).collect::<Vec<_>>(), [128]);
     let text = error.to_string();
@@ -164,7 +162,7 @@ fn a_control_word_is_waited_for() {
     let library = build(body).unwrap();
     for order in ORDERS {
         let mut word = Memory::new(4, 0);
-        run(&library, &[launch(2, 1, vec![word.range("word", Usage::Control)])], &Options::new(order))
+        run(&[launch(&library, 2, 1, vec![word.range("word", Usage::Control)])], &Options::new(order))
             .unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(word.words()[0], 2);
     }
@@ -186,10 +184,10 @@ fn launches_of_a_rank_follow_each_other() {
                 chain[i + 1].range("out", Usage::Output),
                 weights.range("weights", Usage::Weights),
             ];
-            Launch { dependent: true, ..launch(3, 64, memory) }
+            Launch { dependent: true, ..launch(&library, 3, 64, memory) }
         });
         let launches = launches.collect::<Vec<_>>();
-        run(&library, &launches, &Options::new(Order::Random(seed))).unwrap_or_else(|e| panic!("{e}"));
+        run(&launches, &Options::new(Order::Random(seed))).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(chain.map(|m| m.words()[5]), [0, 100, 200, 300], "seed {seed}");
     }
 }
@@ -213,7 +211,7 @@ fn a_hundred_thousand_threads_live_at_once() {
     ];
     let start = Instant::now();
     let report =
-        run(&build(body).unwrap(), &[launch(blocks as u32, 1000, memory)], &Options::default()).unwrap();
+        run(&[launch(&build(body).unwrap(), blocks as u32, 1000, memory)], &Options::default()).unwrap();
     assert_eq!(report.clusters, 100);
     assert!(region.words().iter().all(|&w| w == 1));
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
@@ -221,12 +219,11 @@ fn a_hundred_thousand_threads_live_at_once() {
 
 #[test]
 fn a_seed_replays_a_run() {
-    let library = build(SWAP).unwrap();
     let once = |seed| {
         let mut regions = [Memory::new(4, u32::MAX), Memory::new(4, u32::MAX)];
         let mut outputs = [Memory::new(4, 0), Memory::new(4, 0)];
         let launches = swap(&mut regions, &mut outputs);
-        run(&library, &launches, &Options::new(Order::Random(seed))).unwrap()
+        run(&launches, &Options::new(Order::Random(seed))).unwrap()
     };
     let reports = (0..20).map(once).collect::<Vec<_>>();
     assert_eq!(reports, (0..20).map(once).collect::<Vec<_>>());
@@ -241,8 +238,8 @@ fn runs_on_several_threads_do_not_meet() {
             scope.spawn(|| {
                 for _ in 0..10 {
                     let mut out = Memory::new(64, 0);
-                    let launch = launch(20, 64, vec![out.range("out", Usage::Output)]);
-                    run(&library, &[launch], &Options::default()).unwrap();
+                    let launch = launch(&library, 20, 64, vec![out.range("out", Usage::Output)]);
+                    run(&[launch], &Options::default()).unwrap();
                     assert_eq!(out.words()[0], 63);
                 }
             });
@@ -253,7 +250,7 @@ fn runs_on_several_threads_do_not_meet() {
 #[test]
 fn a_launch_that_no_gpu_takes_is_refused() {
     let library = build("device::grid_wait();").unwrap();
-    let good = launch(4, 32, vec![]);
+    let good = launch(&library, 4, 32, vec![]);
     for (launch, reason) in [
         (Launch { entry: "other".into(), ..good.clone() }, "there are kernel"),
         (Launch { threads: 1025, ..good.clone() }, "1 to 1024"),
@@ -262,11 +259,11 @@ fn a_launch_that_no_gpu_takes_is_refused() {
         (Launch { cluster: 0, ..good.clone() }, "multiple of the cluster of 0"),
         (Launch { grid: (1 << 31, 4), ..good.clone() }, "at most"),
     ] {
-        let error = run(&library, &[launch], &Options::default()).unwrap_err().to_string();
+        let error = run(&[launch], &Options::default()).unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");
     }
     let nothing = Launch { grid: (0, 1), ..good };
-    assert_eq!(run(&library, &[nothing], &Options::default()).unwrap().clusters, 0);
+    assert_eq!(run(&[nothing], &Options::default()).unwrap().clusters, 0);
 }
 
 #[test]

@@ -4,11 +4,12 @@
 mod kernel;
 
 use kernel::{Memory, build, launch, run};
-use seamline_sim::{At, Fault, Launch, Options, Order, Range, SimError, Usage};
+use seamline_sim::{At, Fault, Launch, Library, Options, Order, SimError, Usage};
+use std::sync::Arc;
 
 /// Runs `body` on `launch` and gives the rule that it breaks.
-fn broken(body: &str, launch: Launch, order: Order) -> (At, Fault, String) {
-    match run(&build(body).unwrap(), &[launch], &Options::new(order)) {
+fn broken(body: &str, launch: impl Fn(&Arc<Library>) -> Launch, order: Order) -> (At, Fault, String) {
+    match run(&[launch(&build(body).unwrap())], &Options::new(order)) {
         Err(error @ SimError::Fault { .. }) => {
             let text = error.to_string();
             let SimError::Fault { at, fault, .. } = error else { unreachable!() };
@@ -22,14 +23,15 @@ fn broken(body: &str, launch: Launch, order: Order) -> (At, Fault, String) {
 /// As [`broken`], on one block of 32 threads with one argument of 64 bytes.
 fn broken_on(usage: Usage, body: &str) -> Fault {
     let mut memory = Memory::new(16, u32::MAX);
-    broken(body, launch(1, 32, vec![memory.range("a", usage)]), Order::Forward).1
+    let range = memory.range("a", usage);
+    broken(body, |library| launch(library, 1, 32, vec![range.clone()]), Order::Forward).1
 }
 
 #[test]
 fn an_access_beyond_an_argument() {
     let mut memory = Memory::new(8, 0);
     let range = memory.range("residual_in", Usage::Input);
-    let launch = Launch { rank: 3, ..launch(2, 32, vec![range]) };
+    let launch = |library: &_| Launch { rank: 3, ..launch(library, 2, 32, vec![range.clone()]) };
     let body = "device::grid_wait();\n  if (device::block() == 1) device::load_const16(args.a + device::thread(), device::thread() == 8);";
     let (at, fault, text) = broken(body, launch, Order::Reverse);
     assert_eq!((at.rank, at.block, at.thread, at.line), (3, (1, 0), 8, 4));
@@ -70,7 +72,7 @@ fn an_access_that_is_off_touches_nothing() {
         device::exchange_arm16(nullptr, Words<4>{{1, 2, 3, 4}}, false);
         device::store4(args.a + device::thread(), zero, true);";
     let mut out = Memory::new(32, 9);
-    run(&build(body).unwrap(), &[launch(1, 32, vec![out.range("out", Usage::Output)])], &Options::default())
+    run(&[launch(&build(body).unwrap(), 1, 32, vec![out.range("out", Usage::Output)])], &Options::default())
         .unwrap();
     assert_eq!(out.words(), [0; 32]);
 }
@@ -106,7 +108,7 @@ fn a_row_pushed_into_anothers_place() {
     let mut memory = Memory::new(16, u32::MAX);
     let rows = memory.range("region of rank 1", Usage::Outbox { rank: 1, row: 16, stride: 32 });
     let body = "device::grid_wait(); device::exchange_push16(args.a + 4, Words<4>{{1, 2, 3, 4}}, true);";
-    let (_, fault, _) = broken(body, launch(1, 1, vec![rows]), Order::Forward);
+    let (_, fault, _) = broken(body, |library| launch(library, 1, 1, vec![rows.clone()]), Order::Forward);
     assert!(
         fault.to_string().contains("at another rank's row in the exchange memory of rank 1, 16 bytes"),
         "{fault}"
@@ -168,7 +170,7 @@ fn a_shuffle_that_half_a_warp_reaches_is_a_deadlock() {
         if (device::thread() < 16) device::shuffle_xor(1.0f, 1);
         device::block_barrier();";
     let error =
-        run(&build(body).unwrap(), &[launch(1, 32, vec![])], &Options::default()).unwrap_err().to_string();
+        run(&[launch(&build(body).unwrap(), 1, 32, vec![])], &Options::default()).unwrap_err().to_string();
     assert!(
         error.contains("the other lanes of its warp") && error.contains("its block, at `block_barrier`"),
         "{error}"
@@ -192,7 +194,7 @@ fn more_shared_memory_than_there_is() {
 /// Two blocks of a cluster with a shared variable, and `body`.
 fn broken_cluster(body: &str) -> Fault {
     let body = format!("SEAMLINE_SHARED(float, x, 4); device::grid_wait();\n{body}");
-    broken(&body, Launch { cluster: 2, ..launch(2, 32, vec![] as Vec<Range>) }, Order::Forward).1
+    broken(&body, |library| Launch { cluster: 2, ..launch(library, 2, 32, vec![]) }, Order::Forward).1
 }
 
 #[test]

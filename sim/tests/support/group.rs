@@ -139,6 +139,7 @@ impl Group {
             let outputs = outputs.collect::<Vec<_>>();
             let (args, memory) = self.arguments(r, workload, &outputs);
             call.launches.push(Launch {
+                library: Arc::clone(&self.library),
                 entry: self.entry(&geometry).into(),
                 rank: r as u32,
                 grid: (clusters * geometry.ctas, 1),
@@ -220,7 +221,7 @@ impl Group {
         let launches = calls.iter().flat_map(|c| c.launches.clone()).collect::<Vec<_>>();
         // SAFETY: the arguments are what `abi::slots` says; the ranges are buffers that `self`, the calls and the workloads own.
         // The calls and the group are borrowed exclusively, and workloads are only read.
-        unsafe { self.library.run(&launches, options) }
+        unsafe { seamline_sim::run(&launches, options) }
     }
 }
 

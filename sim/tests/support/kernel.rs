@@ -43,10 +43,12 @@ impl Memory {
 }
 
 /// A launch of `kernel` on rank 0, whose arguments are `memory` in order.
-pub fn launch(blocks: u32, threads: u32, memory: Vec<Range>) -> Launch {
+pub fn launch(library: &Arc<Library>, blocks: u32, threads: u32, memory: Vec<Range>) -> Launch {
+    let library = Arc::clone(library);
     let mut args = memory.iter().map(|r| r.start).collect::<Vec<_>>();
     args.resize(4, 0);
     Launch {
+        library,
         entry: "kernel".into(),
         rank: 0,
         grid: (blocks, 1),
@@ -58,7 +60,7 @@ pub fn launch(blocks: u32, threads: u32, memory: Vec<Range>) -> Launch {
     }
 }
 
-pub fn run(library: &Library, launches: &[Launch], options: &Options) -> Result<Report, SimError> {
+pub fn run(launches: &[Launch], options: &Options) -> Result<Report, SimError> {
     // SAFETY: `launch` passes what the kernels' `Args` are made of, and the ranges are buffers that the tests hold.
-    unsafe { library.run(launches, options) }
+    unsafe { seamline_sim::run(launches, options) }
 }
