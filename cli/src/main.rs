@@ -1,7 +1,13 @@
 //! The `seamline` command.
 
+mod compare;
+mod compile;
+mod demo;
+mod doctor;
+mod execute;
 mod list;
 mod output;
+mod places;
 mod show;
 mod table;
 mod target;
@@ -19,6 +25,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Runs the seam of Kimi-K2.5 end to end on this machine and compares it, bit for bit, with the reference
+    Demo(demo::Demo),
+    /// Looks at this machine: driver, GPUs, NVRTC, simulator; says how to get what is missing
+    Doctor(doctor::Doctor),
     /// Lists the ready-made patterns
     List(list::List),
     /// Shows what a pattern becomes: its phases, its launches, the generated CUDA, registers and spills
@@ -48,6 +58,8 @@ impl std::error::Error for Usage {}
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Demo(demo) => demo.run(),
+        Command::Doctor(doctor) => doctor.run(),
         Command::List(list) => list.run(),
         Command::Show(show) => show.run(),
     };

@@ -1,8 +1,10 @@
 //! `seamline show`.
 
 mod launches;
-mod program;
+pub mod program;
 
+use crate::compile::{Compiled, compile};
+use crate::table::Table;
 use crate::target::Target;
 use crate::{Usage, Verdict, output};
 use anyhow::{Context, Result};
@@ -21,6 +23,9 @@ pub struct Show {
     /// Numbers of tokens to show the launches of
     #[arg(long, short, value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32, 64, 128])]
     tokens: Vec<u64>,
+    /// Architectures to compile for; none compiles for none
+    #[arg(long, value_delimiter = ',', value_name = "ARCH", default_value = "sm_90a")]
+    arch: Vec<String>,
     /// The schedule that is expected: local or one_shot
     #[arg(long)]
     schedule: Option<String>,
@@ -43,6 +48,8 @@ struct Report {
     phases: String,
     launches: Vec<Launch>,
     entries: Vec<String>,
+    compiled: Vec<Compiled>,
+    not_compiled: Option<String>,
     cuda: String,
 }
 
@@ -67,6 +74,11 @@ impl Show {
             std::fs::write(file, module.cuda())
                 .with_context(|| format!("cannot write {}", file.display()))?;
         }
+        let (compiled, not_compiled) = match self.compile(&module) {
+            Ok(compiled) => (compiled, None),
+            Err(error) => (Vec::new(), Some(format!("{error:#}"))),
+        };
+        let verdict = if not_compiled.is_some() { Verdict::Bad } else { Verdict::Good };
         if self.json {
             let dims = program.dims;
             output::json(&Report {
@@ -79,13 +91,19 @@ impl Show {
                 phases: program::phases(&program),
                 launches,
                 entries: module.entries.iter().map(|entry| entry.name.clone()).collect(),
+                compiled,
+                not_compiled,
                 cuda: module.cuda(),
             })?;
-            return Ok(Verdict::Good);
+            return Ok(verdict);
         }
         let mut text = program::signature(&program);
         text += &format!("\n{}", program::phases(&program));
         text += &format!("\nLaunches on an H200 with one rank per GPU\n\n{}", launches::table(&launches));
+        text += &match &not_compiled {
+            Some(why) => format!("\nnot compiled: {why}\n"),
+            None => usage(&compiled),
+        };
         text += &match &self.cuda {
             Some(file) => format!("\nCUDA in {}\n", file.display()),
             None => format!(
@@ -94,7 +112,12 @@ impl Show {
             ),
         };
         output::print(&text)?;
-        Ok(Verdict::Good)
+        Ok(verdict)
+    }
+
+    fn compile(&self, module: &emit::Module) -> Result<Vec<Compiled>> {
+        let archs = self.arch.iter().filter(|arch| *arch != "none");
+        archs.map(|arch| compile(module, arch)).collect()
     }
 
     fn check_schedule(&self, runs: &str) -> Result<(), Usage> {
@@ -108,4 +131,28 @@ impl Show {
             Some(other) => Err(Usage(format!("unknown schedule `{other}`: expected local or one_shot"))),
         }
     }
+}
+
+/// What each entry uses on each architecture.
+fn usage(compiled: &[Compiled]) -> String {
+    if compiled.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["arch", "entry", "registers", "spilled bytes", "shared bytes"]);
+    for compiled in compiled {
+        for entry in &compiled.entries {
+            table.row([
+                compiled.arch.clone(),
+                entry.name.clone(),
+                entry.registers.to_string(),
+                entry.spill_bytes.to_string(),
+                entry.shared_bytes.to_string(),
+            ]);
+        }
+    }
+    let sizes = compiled.iter().map(|c| {
+        let ms = c.time.as_secs_f64() * 1e3;
+        format!("{} {} KiB in {ms:.0} ms", c.arch, c.cubin_bytes.div_ceil(1024))
+    });
+    format!("\nCompiled: {}\n\n{table}", sizes.collect::<Vec<_>>().join(", "))
 }

@@ -1,0 +1,200 @@
+//! `seamline demo`: the seam of Kimi-K2.5, end to end, on this machine.
+
+use crate::compare::Expected;
+use crate::compile::{self, Compiled};
+use crate::execute::execute;
+use crate::places::{self, Place};
+use crate::show::program;
+use crate::table::Table;
+use crate::{Verdict, output};
+use anyhow::{Context, Result};
+use clap::Args;
+use seamline::patterns::MoeFinalizeArResidualRmsnorm;
+use seamline::{DType, Pattern};
+use seamline_codegen::emit::{Target, emit};
+use seamline_codegen::schedule::{DeviceModel, Planner};
+use seamline_codegen::workload::{Kind, Workload};
+use seamline_codegen::{Dims, Presence, Program, Request};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Arguments of `seamline demo`.
+#[derive(Args)]
+pub struct Demo {
+    /// Numbers of tokens to run
+    #[arg(long, short, value_delimiter = ',', default_values_t = [1, 32])]
+    tokens: Vec<usize>,
+    /// How many ranks exchange
+    #[arg(long, short = 'n', default_value_t = 8)]
+    ranks: u32,
+    /// Channels of a token
+    #[arg(long, default_value_t = 7168)]
+    hidden: u32,
+    /// The folder for the generated CUDA
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One line of the table.
+#[derive(Serialize)]
+struct Row {
+    what: String,
+    /// Whether it ran at all.
+    ran: bool,
+    good: bool,
+    result: String,
+    registers: Option<String>,
+    spill_bytes: Option<u64>,
+    cubin_bytes: Option<usize>,
+    /// Relative L2 error against f64, per output.
+    errors: Option<Vec<f64>>,
+    prepare_ms: Option<f64>,
+    run_ms: Option<f64>,
+}
+
+impl Demo {
+    /// Compiles, runs and compares; the verdict is good only if everything ran and all bits are equal.
+    pub fn run(&self) -> Result<Verdict> {
+        let graph = MoeFinalizeArResidualRmsnorm::GRAPH;
+        let request = Request {
+            hidden: Some(self.hidden),
+            top_k: Some(8),
+            dtype: Some(DType::Bf16),
+            ranks: self.ranks,
+        };
+        let bind = |error| crate::Usage(format!("{error}"));
+        let dims = Dims::bind(graph, &request, Presence::ALL).map_err(bind)?;
+        let program = graph.bind(&dims).context("cannot bind the pattern")?;
+        let most = self.tokens.iter().copied().max().unwrap_or(1).max(1) as u64;
+        let geometries = Planner::new(&program, DeviceModel::H200, 1, false).geometries(most);
+        let module = emit(&program, &Target { geometries, early_trigger: false, one_grid: false });
+        let file = self.folder().join(format!("{}.cu", program.name));
+        std::fs::create_dir_all(self.folder())
+            .and_then(|()| std::fs::write(&file, module.cuda()))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+        if !self.json {
+            let (signature, phases) = (program::signature(&program), program::phases(&program));
+            output::print(&format!("{signature}\n{phases}\ngenerated CUDA: {}\n\n", file.display()))?;
+        }
+
+        let mut rows: Vec<Row> =
+            compile::ARCHS.iter().map(|arch| compiled(arch, &compile::compile(&module, arch))).collect();
+        rows.extend(self.runs(&program)?);
+        self.print(&program, &rows)?;
+        Ok(if rows.iter().all(|row| row.good) { Verdict::Good } else { Verdict::Bad })
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| std::env::temp_dir().join("seamline-demo"))
+    }
+
+    /// The generated source on the GPU where there is one, else in the simulator.
+    fn runs(&self, program: &Program) -> Result<Vec<Row>> {
+        let place = places::best(self.ranks);
+        let mut rows = Vec::new();
+        for (i, &tokens) in self.tokens.iter().enumerate() {
+            // Tensor-parallel first; every other one expert-parallel.
+            let kind = [Kind::KIMI_K2, Kind::KIMI_K2_EXPERT_PARALLEL][i % 2];
+            let what = |name: &str| format!("run {name}, T={tokens}, {kind}");
+            rows.push(match &place {
+                Err(why) => Row::not_run(what("anywhere"), &format!("{why:#}")),
+                Ok(place) => self.run_one(program, place, what(place.name), tokens, kind),
+            });
+        }
+        Ok(rows)
+    }
+
+    fn run_one(&self, program: &Program, place: &Place, what: String, tokens: usize, kind: Kind) -> Row {
+        let graph = MoeFinalizeArResidualRmsnorm::GRAPH;
+        let workload = Workload::new(program, tokens, 0x5EA3, kind);
+        let compared = execute(graph, program, &place.ranks, &workload).and_then(|ran| {
+            let comparison = Expected::new(program, &workload)?.compare(program, &ran);
+            Ok((ran, comparison))
+        });
+        let (ran, comparison) = match compared {
+            Ok(compared) => compared,
+            Err(error) => return Row::not_run(what, &format!("{error:#}")),
+        };
+        let result = match &comparison.difference {
+            None => format!(
+                "bits equal to the reference on {} of {} ranks",
+                comparison.equal_ranks, comparison.ranks
+            ),
+            Some(difference) => format!("BITS DIFFER: {difference}"),
+        };
+        Row {
+            good: comparison.is_equal(),
+            result,
+            errors: Some(comparison.errors),
+            prepare_ms: Some(ran.prepared_in.as_secs_f64() * 1e3),
+            run_ms: Some(ran.ran_in.as_secs_f64() * 1e3),
+            ..Row::new(what)
+        }
+    }
+
+    fn print(&self, program: &Program, rows: &[Row]) -> Result<()> {
+        if self.json {
+            return output::json(&rows);
+        }
+        let error_headings = program.outputs.iter().map(|o| format!("error {}", o.name)).collect::<Vec<_>>();
+        let mut headings = vec!["", "registers", "spills", "CUBIN"];
+        headings.extend(error_headings.iter().map(String::as_str));
+        headings.extend(["build", "run", "result"]);
+        let mut table = Table::new(&headings);
+        for row in rows {
+            let ms = |ms: Option<f64>| ms.map(|ms| format!("{ms:.0} ms")).unwrap_or_default();
+            let mut cells = vec![
+                row.what.clone(),
+                row.registers.clone().unwrap_or_default(),
+                row.spill_bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
+                row.cubin_bytes.map(|bytes| format!("{} KiB", bytes.div_ceil(1024))).unwrap_or_default(),
+            ];
+            let error =
+                |i: usize| row.errors.as_ref().map(|errors| format!("{:.2e}", errors[i])).unwrap_or_default();
+            cells.extend((0..program.outputs.len()).map(error));
+            cells.extend([ms(row.prepare_ms), ms(row.run_ms), row.result.clone()]);
+            table.row(cells);
+        }
+        let note = "error: relative L2 against the same sums in f64; build and run: on the host, not the kernel's time";
+        output::print(&format!("{table}\n{note}\n"))
+    }
+}
+
+impl Row {
+    fn new(what: String) -> Row {
+        Row {
+            what,
+            ran: true,
+            good: true,
+            result: String::new(),
+            registers: None,
+            spill_bytes: None,
+            cubin_bytes: None,
+            errors: None,
+            prepare_ms: None,
+            run_ms: None,
+        }
+    }
+
+    fn not_run(what: String, why: &str) -> Row {
+        Row { ran: false, good: false, result: format!("NOT RUN: {why}"), ..Row::new(what) }
+    }
+}
+
+fn compiled(arch: &str, result: &Result<Compiled>) -> Row {
+    let what = format!("compile for {arch}");
+    match result {
+        Err(error) => Row::not_run(what, &format!("{error:#}")),
+        Ok(compiled) => Row {
+            result: "compiled".to_owned(),
+            registers: Some(compiled.registers()),
+            spill_bytes: Some(compiled.spill_bytes()),
+            cubin_bytes: Some(compiled.cubin_bytes),
+            prepare_ms: Some(compiled.time.as_secs_f64() * 1e3),
+            ..Row::new(what)
+        },
+    }
+}
