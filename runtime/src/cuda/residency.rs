@@ -17,8 +17,11 @@ pub(super) fn check(plan: &Plan, variant: &Variant, loaded: &Loaded) -> Result<(
     if variant.schedule() == Schedule::Local {
         return Ok(());
     }
-    // With an early trigger the successor of a launch takes room beside it.
-    let share = u64::from(plan.site.ranks_per_device) * if plan.site.early_trigger { 2 } else { 1 };
+    // A successor that starts early may take the room of another rank's launch; its own rank's all run by then.
+    let share = match (u64::from(plan.site.ranks_per_device), plan.site.early_trigger) {
+        (ranks, true) if ranks > 1 => 2 * ranks,
+        (ranks, _) => ranks,
+    };
     for step in variant.steps() {
         let shape = step.shape(step.up_to);
         let config = Config::of(&shape);
