@@ -38,3 +38,8 @@ pub mod __private {
     pub use seamline_runtime::{Bundle, Input, Output, Pattern};
     pub use std::borrow::Cow;
 }
+
+/// The README's code compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
