@@ -1,4 +1,5 @@
-//! Bad input: what each gets, before anything runs. On the reference executor; the checks are every executor's.
+//! Bad input: what each gets, before anything runs. On the reference executor; the checks are every
+//! executor's.
 
 use seamline::prelude::*;
 use seamline::{Error, ErrorKind};
@@ -133,7 +134,7 @@ fn good_input_is_accepted() {
 
 #[test]
 fn wrong_dtype() {
-    let weights = vec![bf16::ONE; T * K];
+    let weights = [bf16::ONE; T * K];
     assert_error!(
         launch(|args| args.weights = Some(input(weights.as_ptr() as u64, DType::Bf16, T * K))),
         ErrorKind::DType { expected: DType::F32, got: DType::Bf16, .. },
@@ -200,7 +201,12 @@ fn too_short_for_the_tokens() {
         ErrorKind::TooShort { tokens: T, expected: 192, got: 191, .. },
         "`shared` holds 191 elements, and [T, H] of 3 tokens needs 192"
     );
-    assert_error!(launch(|args| args.gamma = (&SHORT[..H - 1]).into()), ErrorKind::TooShort { .. }, "`gamma`", "64");
+    assert_error!(
+        launch(|args| args.gamma = (&SHORT[..H - 1]).into()),
+        ErrorKind::TooShort { .. },
+        "`gamma`",
+        "64"
+    );
 }
 
 #[test]
@@ -314,7 +320,10 @@ fn more_variants_than_are_compiled_unasked() {
         "`a`, `b`, `c`",
         "`Prepare::variants`"
     );
-    assert_eq!(Optional::prepare(rank, &Prepare::new(1).variants(&[&["a", "c"]])).unwrap().variants().len(), 1);
+    assert_eq!(
+        Optional::prepare(rank, &Prepare::new(1).variants(&[&["a", "c"]])).unwrap().variants().len(),
+        1
+    );
 }
 
 #[test]
@@ -325,7 +334,11 @@ fn dims_that_do_not_fit() {
     assert_error!(prepare(&options().hidden(65_537)), ErrorKind::Bind(_), "65537");
     assert_error!(prepare(&options().top_k(0)), ErrorKind::Bind(_), "`top_k`", "is 0", "1..=64");
     assert_error!(prepare(&options().dtype(DType::F16)), ErrorKind::Bind(_), "fixed to bf16", "got f16");
-    assert_error!(prepare(&Prepare::new(0).hidden(8).top_k(1)), ErrorKind::MaxTokens { got: 0, .. }, "`max_tokens` is 0");
+    assert_error!(
+        prepare(&Prepare::new(0).hidden(8).top_k(1)),
+        ErrorKind::MaxTokens { got: 0, .. },
+        "`max_tokens` is 0"
+    );
     assert_error!(prepare(&options().exchange_tokens(0)), ErrorKind::ExchangeTokens { got: 0, .. }, "is 0");
 }
 
@@ -369,7 +382,11 @@ fn kernels_of_another_group() {
         "kernel 1 is rank 1 of another group"
     );
     let swapped = [first[1].clone(), first[0].clone()];
-    assert_error!(launch_all(&swapped, |_| ()).unwrap_err(), ErrorKind::OtherGroup { at: 0, .. }, "in rank order");
+    assert_error!(
+        launch_all(&swapped, |_| ()).unwrap_err(),
+        ErrorKind::OtherGroup { at: 0, .. },
+        "in rank order"
+    );
     assert_error!(
         launch_all(&first[..1], |_| ()).unwrap_err(),
         ErrorKind::Count { what: "kernels", expected: 2, got: 1 },

@@ -158,7 +158,8 @@ fn stray_rows_are_counted_and_fail_nothing() {
     let kernel = Seam::prepare(&rank, &options(4)).unwrap();
     let stray = reference::run(&program, &workload.inputs(), 4).unwrap()[0].stray_rows;
     for launches in 1..=2 {
-        seamline::untyped::launch(&kernel, Queue::host(), 4, list(workload.rank(0), &mut outputs(4))).unwrap();
+        seamline::untyped::launch(&kernel, Queue::host(), 4, list(workload.rank(0), &mut outputs(4)))
+            .unwrap();
         let status = kernel.status().unwrap();
         assert_eq!((status.fault, status.out_of_range), (None, launches * stray));
     }
@@ -171,7 +172,8 @@ fn stray_rows_are_counted_and_fail_nothing() {
 fn ranks_prepare_from_threads_of_their_own() {
     let ranks = Group::reference(4).unwrap();
     let kernels: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = ranks.iter().map(|rank| scope.spawn(|| Seam::prepare(rank, &options(4)))).collect();
+        let threads: Vec<_> =
+            ranks.iter().map(|rank| scope.spawn(|| Seam::prepare(rank, &options(4)))).collect();
         threads.into_iter().map(|t| t.join().unwrap().unwrap()).collect()
     });
     let program = program(4, Presence::ALL);

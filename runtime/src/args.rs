@@ -8,6 +8,8 @@ use seamline_codegen::reference::Buffer;
 use seamline_codegen::{DType, MAX_ARGS};
 use std::fmt;
 use std::marker::PhantomData;
+#[cfg(feature = "cuda")]
+use std::ptr::NonNull;
 
 /// The arguments of one launch, in the order that [`Bundle::collect`](crate::Bundle::collect) states.
 pub type ArgList<'a> = ArrayVec<Arg<'a>, MAX_ARGS>;
@@ -48,7 +50,8 @@ elements!(bf16 => Bf16, f16 => F16, f32 => F32, i32 => I32);
 
 /// Memory that a launch reads.
 ///
-/// Made with `into()` from a slice: of the host, for a host executor, or cudarc's, for a GPU; or from a raw address.
+/// Made with `into()` from a slice: of the host, for a host executor, or cudarc's, for a GPU; or from a raw
+/// address.
 pub struct Input<'a> {
     pub(crate) memory: Source<'a>,
     pub(crate) extent: Extent,
@@ -56,8 +59,8 @@ pub struct Input<'a> {
 
 /// Memory that a launch writes.
 ///
-/// Made with `into()` from a mutable slice: of the host, for a host executor, or cudarc's, for a GPU; or from a raw
-/// address.
+/// Made with `into()` from a mutable slice: of the host, for a host executor, or cudarc's, for a GPU; or from
+/// a raw address.
 pub struct Output<'a> {
     pub(crate) memory: Destination<'a>,
     pub(crate) extent: Extent,
@@ -75,14 +78,24 @@ pub(crate) enum Source<'a> {
 pub(crate) enum Destination<'a> {
     Host(*mut u8, PhantomData<&'a mut [u8]>),
     Raw(u64),
+    /// A `&'a mut dyn Write`, by a pointer so that bundles of shorter lives can be made of it: nothing is
+    /// ever put there.
     #[cfg(feature = "cuda")]
-    Device(&'a mut dyn Write),
+    Device(NonNull<dyn Write + 'a>),
 }
 
-// SAFETY: the pointers are a borrowed slice's of plain elements, which may go to another thread as the slice may.
+// SAFETY: the pointers are a borrowed slice's of plain elements, which may go to another thread as the slice
+// may.
 unsafe impl Send for Source<'_> {}
-// SAFETY: as above.
+// SAFETY: as above; `Write` is `Send`.
 unsafe impl Send for Destination<'_> {}
+
+#[cfg(feature = "cuda")]
+impl<'a> Destination<'a> {
+    pub(crate) fn device(slice: &'a mut (impl Write + 'a)) -> Destination<'a> {
+        Destination::Device(NonNull::from(slice as &'a mut (dyn Write + 'a)))
+    }
+}
 
 /// How much there is, and of what.
 #[derive(Clone, Copy, Debug)]
@@ -128,8 +141,8 @@ impl Input<'_> {
     /// `len` elements at `address`: of the device's memory for a GPU, of the host's for a host executor.
     ///
     /// # Safety
-    /// The elements stay readable, and are written by nobody, until the launch that gets them has ended; and every replay of a
-    /// graph that captured it.
+    /// The elements stay readable, and are written by nobody, until the launch that gets them has ended; and
+    /// every replay of a graph that captured it.
     pub const unsafe fn raw(address: u64, dtype: DType, len: usize) -> Self {
         Input { memory: Source::Raw(address), extent: Extent { dtype, len, shape: None } }
     }
@@ -153,8 +166,8 @@ impl Output<'_> {
     /// `len` elements at `address`: of the device's memory for a GPU, of the host's for a host executor.
     ///
     /// # Safety
-    /// The elements stay writable, and are used by nobody else, until the launch that gets them has ended; and every
-    /// replay of a graph that captured it.
+    /// The elements stay writable, and are used by nobody else, until the launch that gets them has ended;
+    /// and every replay of a graph that captured it.
     pub const unsafe fn raw(address: u64, dtype: DType, len: usize) -> Self {
         Output { memory: Destination::Raw(address), extent: Extent { dtype, len, shape: None } }
     }
@@ -170,7 +183,10 @@ impl Output<'_> {
 
 impl<'a, T: Element> From<&'a [T]> for Input<'a> {
     fn from(slice: &'a [T]) -> Self {
-        Input { memory: Source::Host(slice.as_ptr().cast(), PhantomData), extent: Extent::of::<T>(slice.len()) }
+        Input {
+            memory: Source::Host(slice.as_ptr().cast(), PhantomData),
+            extent: Extent::of::<T>(slice.len()),
+        }
     }
 }
 
@@ -189,7 +205,10 @@ impl<'a, T: Element, const N: usize> From<&'a [T; N]> for Input<'a> {
 impl<'a, T: Element> From<&'a mut [T]> for Output<'a> {
     fn from(slice: &'a mut [T]) -> Self {
         let len = slice.len();
-        Output { memory: Destination::Host(slice.as_mut_ptr().cast(), PhantomData), extent: Extent::of::<T>(len) }
+        Output {
+            memory: Destination::Host(slice.as_mut_ptr().cast(), PhantomData),
+            extent: Extent::of::<T>(len),
+        }
     }
 }
 
@@ -240,7 +259,7 @@ mod device {
             impl<'a, T: Element> From<&'a mut $t> for Output<'a> {
                 fn from(slice: &'a mut $t) -> Self {
                     let extent = Extent::of::<T>(slice.len());
-                    Output { memory: Destination::Device(slice), extent }
+                    Output { memory: Destination::device(slice), extent }
                 }
             }
         )*};
@@ -260,7 +279,11 @@ pub(crate) fn place(raw: bool, host: bool) -> &'static str {
 impl fmt::Debug for Input<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = place(matches!(self.memory, Source::Raw(_)), matches!(self.memory, Source::Host(..)));
-        write!(f, "Input({place}, {} x {}, shape {:?})", self.extent.len, self.extent.dtype, self.extent.shape)
+        write!(
+            f,
+            "Input({place}, {} x {}, shape {:?})",
+            self.extent.len, self.extent.dtype, self.extent.shape
+        )
     }
 }
 
@@ -268,6 +291,10 @@ impl fmt::Debug for Output<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place =
             place(matches!(self.memory, Destination::Raw(_)), matches!(self.memory, Destination::Host(..)));
-        write!(f, "Output({place}, {} x {}, shape {:?})", self.extent.len, self.extent.dtype, self.extent.shape)
+        write!(
+            f,
+            "Output({place}, {} x {}, shape {:?})",
+            self.extent.len, self.extent.dtype, self.extent.shape
+        )
     }
 }

@@ -1,6 +1,7 @@
 //! Checks a bundle before anything is queued.
 //!
-//! On the way to a launch these loops cost a few compares per argument: nothing is allocated or formatted unless a rule is broken.
+//! On the way to a launch these loops cost a few compares per argument: nothing is allocated or formatted
+//! unless a rule is broken.
 
 use crate::args::{Arg, ArgList, Extent};
 use crate::error::ErrorKind;
@@ -10,7 +11,11 @@ use seamline_codegen::{MAX_ARGS, ParamId, Presence};
 
 /// Everything that needs no address: kinds, presence, dtypes, shapes, lengths. Answers the variant.
 #[inline]
-pub(crate) fn structure(arguments: &[Argument], args: &ArgList<'_>, tokens: usize) -> Result<Presence, ErrorKind> {
+pub(crate) fn structure(
+    arguments: &[Argument],
+    args: &ArgList<'_>,
+    tokens: usize,
+) -> Result<Presence, ErrorKind> {
     if args.len() != arguments.len() {
         return Err(ErrorKind::Arguments { expected: arguments.len(), got: args.len() });
     }
@@ -32,7 +37,11 @@ pub(crate) fn structure(arguments: &[Argument], args: &ArgList<'_>, tokens: usiz
 #[inline]
 fn extent(expected: &Argument, got: &Extent, tokens: usize) -> Result<(), ErrorKind> {
     if got.dtype != expected.dtype {
-        return Err(ErrorKind::DType { argument: expected.name.clone(), expected: expected.dtype, got: got.dtype });
+        return Err(ErrorKind::DType {
+            argument: expected.name.clone(),
+            expected: expected.dtype,
+            got: got.dtype,
+        });
     }
     if let Some(shape) = &got.shape {
         shape_fits(expected, shape.sizes(), got.len, tokens)?;
@@ -75,7 +84,11 @@ fn shape_fits(expected: &Argument, sizes: &[usize], len: usize, tokens: usize) -
             _ => format!(", H = {width}"),
         };
         let expected_shape = format!("{}{names}{dims}", expected.shape);
-        return Err(ErrorKind::Shape { argument: expected.name.clone(), expected: expected_shape, got: sizes.to_vec() });
+        return Err(ErrorKind::Shape {
+            argument: expected.name.clone(),
+            expected: expected_shape,
+            got: sizes.to_vec(),
+        });
     }
     let elements = sizes.iter().try_fold(1usize, |n, s| n.checked_mul(*s)).unwrap_or(usize::MAX);
     match elements == len {

@@ -1,7 +1,7 @@
 //! GPUs, through the CUDA driver and NVRTC.
 //!
-//! Most users need [`context`] alone. The rest are the building blocks that `prepare` and `launch` are made of, for tools that
-//! compile or launch by hand.
+//! Most users need [`context`] alone. The rest are the building blocks that `prepare` and `launch` are made
+//! of, for tools that compile or launch by hand.
 
 mod device;
 mod driver;
@@ -13,12 +13,13 @@ pub mod locate;
 pub(crate) mod memory;
 mod module;
 pub mod nvrtc;
+mod one_grid;
 pub mod output;
 mod residency;
 pub(crate) mod slice;
 
 pub use device::{Device, arch};
-pub use driver::{context, driver_version, present};
 pub(crate) use driver::Doing;
+pub use driver::{context, driver_version, present};
 pub(crate) use group::CudaGroup;
 pub(crate) use kernel::CudaKernel;

@@ -1,8 +1,9 @@
 //! Executors that run on the host: what they are asked, and what they are told of a launch.
 //!
-//! A group made with [`Group::with_executor`](crate::Group::with_executor) hands its kernels to an [`Executor`]. It gets what a GPU would get: the generated source, the launch's shape, the packed argument
-//! words, and exchange memory that lives from launch to launch. The arguments have been checked against the pattern, so
-//! that what [`HostLaunch`] states about memory holds.
+//! A group made with [`Group::with_executor`](crate::Group::with_executor) hands its kernels to an
+//! [`Executor`]. It gets what a GPU would get: the generated source, the launch's shape, the packed argument
+//! words, and exchange memory that lives from launch to launch. The arguments have been checked against the
+//! pattern, so that what [`HostLaunch`] states about memory holds.
 
 use crate::error::Error;
 use crate::launch::host::Bound;
@@ -22,8 +23,8 @@ pub trait Executor: fmt::Debug + Send + Sync {
         DeviceModel::H200
     }
 
-    /// Whether its kernels exchange through memory: whether a group needs regions, and long launches are cut to fit
-    /// them.
+    /// Whether its kernels exchange through memory: whether a group needs regions, and long launches are cut
+    /// to fit them.
     fn exchanges_through_memory(&self) -> bool {
         true
     }
@@ -37,8 +38,9 @@ pub trait Executor: fmt::Debug + Send + Sync {
 
 /// The variants of a pattern, ready to run.
 pub trait HostKernel: fmt::Debug + Send + Sync {
-    /// Runs `launches` until all have ended: for each launch in order, that of every rank. A rank's launches follow
-    /// each other as on a stream, and those at the same place in their ranks' queues exchange. Runs of a group never overlap.
+    /// Runs `launches` until all have ended: for each launch in order, that of every rank. A rank's launches
+    /// follow each other as on a stream, and those at the same place in their ranks' queues exchange. Runs of
+    /// a group never overlap.
     ///
     /// # Errors
     /// Whatever kept it from running them to the end.

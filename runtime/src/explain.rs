@@ -7,7 +7,8 @@ use seamline_codegen::schedule::{LaunchShape, Schedule};
 use std::fmt;
 use std::time::Duration;
 
-/// How so many tokens are launched, with every optional input that was prepared, and what that costs at least.
+/// How so many tokens are launched, with every optional input that was prepared, and what that costs at
+/// least.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -70,7 +71,9 @@ impl Explanation {
             bytes_read,
             bytes_written,
             bytes_sent: peers * tokens_u64 * row,
-            floor: kernel.peak_bytes_per_second().map(|rate| Duration::from_secs_f64((bytes_read + bytes_written) as f64 / rate)),
+            floor: kernel
+                .peak_bytes_per_second()
+                .map(|rate| Duration::from_secs_f64((bytes_read + bytes_written) as f64 / rate)),
         }
     }
 }
@@ -80,7 +83,11 @@ impl fmt::Display for Explanation {
         let g = &self.shape.geometry;
         writeln!(f, "{} of {} tokens: {}", self.pattern, self.tokens, self.schedule.name())?;
         let (clusters, ctas, threads) = (self.shape.clusters, g.ctas, g.threads);
-        writeln!(f, "  kernels   {} x {} ({clusters} clusters of {ctas} CTAs of {threads} threads)", self.kernels, self.entry)?;
+        writeln!(
+            f,
+            "  kernels   {} x {} ({clusters} clusters of {ctas} CTAs of {threads} threads)",
+            self.kernels, self.entry
+        )?;
         writeln!(f, "  per thread {} x 8 channels, {} expert rows at once", g.vectors, g.batch)?;
         writeln!(f, "  memory    {} bytes read, {} written", self.bytes_read, self.bytes_written)?;
         if self.bytes_sent > 0 {

@@ -32,8 +32,8 @@ impl Group {
         Ok(Group::loopback(context, 1)?.remove(0))
     }
 
-    /// `ranks` ranks on one GPU, which exchange through its memory: for development and tests. Each needs a stream of
-    /// its own.
+    /// `ranks` ranks on one GPU, which exchange through its memory: for development and tests. Each needs a
+    /// stream of its own.
     ///
     /// # Errors
     /// A GPU that is too old, a driver that fails, or more ranks than a group can have.
@@ -55,7 +55,10 @@ impl Group {
     /// # Errors
     /// More ranks than a group can have.
     pub fn with_executor(executor: Arc<dyn Executor>, ranks: u32) -> Result<Vec<Rank>, Error> {
-        make(Backend::Host(HostGroup { executor, running: Mutex::new(()), compiled: Mutex::new(None) }), ranks)
+        make(
+            Backend::Host(HostGroup { executor, running: Mutex::new(()), compiled: Mutex::new(None) }),
+            ranks,
+        )
     }
 }
 
@@ -176,7 +179,8 @@ impl State {
         if let Some(region) = regions.get(key) {
             return Ok(Arc::clone(region));
         }
-        let region = Arc::new(Region::new(program, key, |_, words, fill| self.backend.allocate(words, fill))?);
+        let region =
+            Arc::new(Region::new(program, key, |_, words, fill| self.backend.allocate(words, fill))?);
         regions.insert(*key, Arc::clone(&region));
         Ok(region)
     }
@@ -239,14 +243,17 @@ impl Rank {
     /// A driver that fails.
     pub fn status(&self) -> Result<Status, Error> {
         let out_of_range = match &self.group.backend {
-            Backend::Host(_) => self.control().status.words().map_or(0, |w| w[STATUS_WORDS - 1].load(Ordering::Relaxed)),
+            Backend::Host(_) => {
+                self.control().status.words().map_or(0, |w| w[STATUS_WORDS - 1].load(Ordering::Relaxed))
+            }
             #[cfg(feature = "cuda")]
             Backend::Cuda(cuda) => cuda.peek(&self.control().status, STATUS_WORDS - 1)?,
         };
         Ok(Status { fault: self.control().fault(), out_of_range: out_of_range.into() })
     }
 
-    /// Continues on `stream`: what this rank has queued on the stream it was on comes before what it will queue there.
+    /// Continues on `stream`: what this rank has queued on the stream it was on comes before what it will
+    /// queue there.
     ///
     /// # Errors
     /// A stream of another context, or a driver that fails.
@@ -294,7 +301,9 @@ pub(crate) fn whole_group<'a>(
         return Err(ErrorKind::Count { what: what.1, expected: 1, got: 0 }.into());
     };
     if ranks.len() != first.ranks() as usize {
-        return Err(ErrorKind::Count { what: what.1, expected: first.ranks() as usize, got: ranks.len() }.into());
+        return Err(
+            ErrorKind::Count { what: what.1, expected: first.ranks() as usize, got: ranks.len() }.into()
+        );
     }
     for (at, rank) in ranks.enumerate() {
         let same = Arc::ptr_eq(&rank.group, &first.group);

@@ -20,8 +20,9 @@ use std::sync::Arc;
 /// A pattern, prepared on one rank. Cheap to clone: the layers of a model share one.
 ///
 /// # Captured graphs
-/// A launch can be captured once the kernel is prepared (and not `lazy`). A graph holds addresses: the kernel and every argument must outlive it. Keep a
-/// clone of the kernel, or its [`keep_alive`](Kernel::keep_alive), beside the graph.
+/// A launch can be captured once the kernel is prepared (and not `lazy`). A graph holds addresses: the kernel
+/// and every argument must outlive it. Keep a clone of the kernel, or its [`keep_alive`](Kernel::keep_alive),
+/// beside the graph.
 pub struct Kernel<P> {
     pub(crate) inner: Arc<Inner>,
     pattern: PhantomData<fn() -> P>,
@@ -62,7 +63,8 @@ impl Inner {
             generation_bytes: region.as_ref().map_or(0, |r| r.generation_bytes),
             timeout_ns: plan.timeout.as_nanos().try_into().unwrap_or(u64::MAX),
         };
-        let packing = |v: &crate::Variant| Packing::new(&abi::slots(v.program()), &plan.arguments, &addresses);
+        let packing =
+            |v: &crate::Variant| Packing::new(&abi::slots(v.program()), &plan.arguments, &addresses);
         let packings = plan.variants.iter().map(packing).collect();
         let runner = match &group.backend {
             Backend::Host(host) => {
@@ -87,8 +89,9 @@ impl Inner {
 impl<P: Pattern> Kernel<P> {
     /// Checks `args` and queues one launch.
     ///
-    /// In a group every rank launches the same tokens, in the same order of launches; on a host executor with [`launch_all`](crate::launch_all).
-    /// It neither compiles (unless `lazy`), allocates, waits nor takes a lock, and may be captured.
+    /// In a group every rank launches the same tokens, in the same order of launches; on a host executor with
+    /// [`launch_all`](crate::launch_all). It neither compiles (unless `lazy`), allocates, waits nor takes a
+    /// lock, and may be captured.
     ///
     /// # Errors
     /// See [`ErrorKind`](crate::ErrorKind). Nothing was queued then.
@@ -120,7 +123,8 @@ impl<P> Kernel<P> {
         &self.inner.plan.variants
     }
 
-    /// Bytes of exchange memory that its rank holds for it. Kernels of one group with the same hidden size and wire dtype share it.
+    /// Bytes of exchange memory that its rank holds for it. Kernels of one group with the same hidden size
+    /// and wire dtype share it.
     pub fn memory(&self) -> u64 {
         self.inner.region.as_ref().map_or(0, |r| r.bytes_per_rank())
     }
@@ -138,7 +142,8 @@ impl<P> Kernel<P> {
         self.inner.rank.status()
     }
 
-    /// Keeps alive what a captured graph uses of this kernel: its code and its exchange memory. The arguments are the caller's own.
+    /// Keeps alive what a captured graph uses of this kernel: its code and its exchange memory. The arguments
+    /// are the caller's own.
     pub fn keep_alive(&self) -> KeepAlive {
         KeepAlive(Arc::clone(&self.inner) as Arc<dyn Any + Send + Sync>)
     }

@@ -3,16 +3,21 @@
 pub(crate) mod host;
 
 use crate::args::ArgList;
+use crate::check;
 use crate::error::{Error, ErrorKind};
 use crate::group::whole_group;
 use crate::kernel::{Inner, Kernel, Runner};
 use crate::pattern::{Bundle, Pattern};
 use crate::queue::Queue;
 use crate::variant::describe;
-use crate::check;
 
 /// One rank's launch.
-pub(crate) fn launch(kernel: &Inner, queue: Queue<'_>, tokens: usize, args: &mut ArgList<'_>) -> Result<(), Error> {
+pub(crate) fn launch(
+    kernel: &Inner,
+    queue: Queue<'_>,
+    tokens: usize,
+    args: &mut ArgList<'_>,
+) -> Result<(), Error> {
     let result = match &kernel.runner {
         Runner::Host(host) => host::launch(kernel, &**host, queue, tokens, args),
         #[cfg(feature = "cuda")]
@@ -60,7 +65,12 @@ pub(crate) fn launch_lists(
     })
 }
 
-fn all(kernels: &[&Inner], queues: &[Queue<'_>], tokens: &[usize], args: &mut [ArgList<'_>]) -> Result<(), Error> {
+fn all(
+    kernels: &[&Inner],
+    queues: &[Queue<'_>],
+    tokens: &[usize],
+    args: &mut [ArgList<'_>],
+) -> Result<(), Error> {
     whole_group(("kernel", "kernels"), kernels.iter().map(|k| &k.rank))?;
     let expected = kernels.len();
     if args.len() != expected {
@@ -71,7 +81,9 @@ fn all(kernels: &[&Inner], queues: &[Queue<'_>], tokens: &[usize], args: &mut [A
             return Err(ErrorKind::OtherKernel { at, what, expected, got }.into());
         }
         if tokens[at] != tokens[0] {
-            return Err(ErrorKind::TokensDiffer { rank: at as u32, expected: tokens[0], got: tokens[at] }.into());
+            return Err(
+                ErrorKind::TokensDiffer { rank: at as u32, expected: tokens[0], got: tokens[at] }.into()
+            );
         }
     }
     match &kernels[0].runner {

@@ -7,8 +7,8 @@
 //!
 //! `prepare` does all that is slow: it binds dims, compiles, loads, allocates exchange memory, and makes sure that
 //! the ranks of a group agree. `launch` checks a bundle against what was prepared, packs it into the kernel's
-//! argument words and hands them to the executor: the GPU (feature `cuda`), or an [`Executor`] on the host. Without the feature nothing here
-//! knows CUDA.
+//! argument words and hands them to the executor: the GPU (feature `cuda`), or an [`Executor`] on the host. Without
+//! the feature nothing here knows CUDA.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

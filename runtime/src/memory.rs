@@ -64,8 +64,8 @@ impl Memory {
     }
 }
 
-/// Words of the host's own memory, 16-byte aligned as vector accesses want it. Host executors write them through their
-/// address, so they are cells.
+/// Words of the host's own memory, 16-byte aligned as vector accesses want it. Host executors write them
+/// through their address, so they are cells.
 #[derive(Debug)]
 pub(crate) struct HostWords {
     cells: Box<[UnsafeCell<u128>]>,
@@ -87,8 +87,8 @@ impl HostWords {
     }
 
     fn words(&self) -> &[AtomicU32] {
-        // SAFETY: the cells are at least so many words, aligned, initialised, alive as long as the borrow, and may be
-        // changed through a shared reference, as atomics are.
+        // SAFETY: the cells are at least so many words, aligned, initialised, alive as long as the borrow,
+        // and may be changed through a shared reference, as atomics are.
         unsafe { std::slice::from_raw_parts(self.cells.as_ptr().cast(), self.count) }
     }
 

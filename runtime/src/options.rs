@@ -21,6 +21,7 @@ pub struct Prepare {
     pub(crate) timeout: Duration,
     pub(crate) lazy: bool,
     pub(crate) early_trigger: bool,
+    pub(crate) one_grid: bool,
 }
 
 impl Prepare {
@@ -36,6 +37,7 @@ impl Prepare {
             timeout: Duration::from_secs(30),
             lazy: false,
             early_trigger: false,
+            one_grid: false,
         }
     }
 
@@ -60,8 +62,8 @@ impl Prepare {
         self
     }
 
-    /// The variants to compile: for each, the optional inputs that are absent. Without it, all variants of up to two
-    /// optional inputs are.
+    /// The variants to compile: for each, the optional inputs that are absent. Without it, all variants of up
+    /// to two optional inputs are.
     ///
     /// ```
     /// # use seamline_runtime::Prepare;
@@ -75,34 +77,45 @@ impl Prepare {
         self
     }
 
-    /// Tokens that the exchange memory holds; a longer launch runs as several kernels. 128 unless `max_tokens` is less. Kernels of one group share
-    /// their exchange memory if they agree in this.
+    /// Tokens that the exchange memory holds; a longer launch runs as several kernels. 128 unless
+    /// `max_tokens` is less. Kernels of one group share their exchange memory if they agree in this.
     #[must_use]
     pub const fn exchange_tokens(mut self, tokens: usize) -> Prepare {
         self.exchange_tokens = Some(tokens);
         self
     }
 
-    /// How long a kernel waits for another rank, and `prepare` for the other threads; 30 seconds unless given.
+    /// How long a kernel waits for another rank, and `prepare` for the other threads; 30 seconds unless
+    /// given.
     #[must_use]
     pub const fn timeout(mut self, timeout: Duration) -> Prepare {
         self.timeout = timeout;
         self
     }
 
-    /// Compiles at the first launch, which must not be captured and in which all ranks take part. Everything else happens at `prepare`
-    /// all the same. Host executors always compile at `prepare`.
+    /// Compiles at the first launch, which must not be captured and in which all ranks take part. Everything
+    /// else happens at `prepare` all the same. Host executors always compile at `prepare`.
     #[must_use]
     pub const fn lazy(mut self) -> Prepare {
         self.lazy = true;
         self
     }
 
-    /// Lets the next kernel on the stream start right after this one has begun, if it is launched as a dependent. That kernel must itself wait
-    /// (`griddepcontrol.wait`) before it touches what this one writes.
+    /// Lets the next kernel on the stream start right after this one has begun, if it is launched as a
+    /// dependent. That kernel must itself wait (`griddepcontrol.wait`) before it touches what this one
+    /// writes.
     #[must_use]
     pub const fn early_trigger(mut self) -> Prepare {
         self.early_trigger = true;
+        self
+    }
+
+    /// Runs all ranks of a loopback group in one grid, on the first rank's stream, by
+    /// [`launch_all`](crate::launch_all) alone: for tools such as compute-sanitizer, under which kernels run
+    /// one at a time and ranks in kernels of their own would wait for ever. Not for captures, nor for speed.
+    #[must_use]
+    pub const fn one_grid(mut self) -> Prepare {
+        self.one_grid = true;
         self
     }
 }

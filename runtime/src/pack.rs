@@ -5,7 +5,8 @@ use arrayvec::ArrayVec;
 use seamline_codegen::abi::Slot;
 use seamline_codegen::{MAX_ARGS, MAX_RANKS, ParamId};
 
-/// Most words of an `Args`: an address and a row count per argument, the tokens, the status, and the exchange's.
+/// Most words of an `Args`: an address and a row count per argument, the tokens, the status, and the
+/// exchange's.
 pub(crate) const MAX_WORDS: usize = 2 * MAX_ARGS + MAX_RANKS as usize + 8;
 
 /// A packed `Args`.
@@ -46,9 +47,15 @@ pub(crate) struct Packing {
 #[derive(Clone, Copy, Debug)]
 enum Fill {
     /// The argument's word, plus so many bytes per token that came before.
-    Word { argument: usize, token_bytes: u64 },
+    Word {
+        argument: usize,
+        token_bytes: u64,
+    },
     /// The argument's elements by the row.
-    Rows { argument: usize, width: u64 },
+    Rows {
+        argument: usize,
+        width: u64,
+    },
     Tokens,
 }
 

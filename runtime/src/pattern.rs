@@ -17,8 +17,9 @@ pub trait Pattern: 'static {
 
     /// Does all that is slow, so that launches are not: compiles, loads, allocates exchange memory.
     ///
-    /// In a group it is collective: every rank calls it, from a thread of its own, with the same options, and it returns when all have. If one
-    /// rank fails, all return its error. From one thread use [`prepare_all`](Pattern::prepare_all).
+    /// In a group it is collective: every rank calls it, from a thread of its own, with the same options, and
+    /// it returns when all have. If one rank fails, all return its error. From one thread use
+    /// [`prepare_all`](Pattern::prepare_all).
     ///
     /// # Errors
     /// See [`ErrorKind`](crate::ErrorKind).
@@ -29,7 +30,8 @@ pub trait Pattern: 'static {
         Ok(Kernel::new(prepare::prepare(Self::GRAPH, rank, options)?))
     }
 
-    /// [`prepare`](Pattern::prepare) for all ranks of a group, from one thread. Answers the kernels in rank order.
+    /// [`prepare`](Pattern::prepare) for all ranks of a group, from one thread. Answers the kernels in rank
+    /// order.
     ///
     /// # Errors
     /// See [`ErrorKind`](crate::ErrorKind).

@@ -44,18 +44,25 @@ impl Plan {
             return Err(ErrorKind::ExchangeTokens { got, max: MAX_TOKENS }.into());
         }
         let programs = programs(graph, rank, options)?;
-        let site =
-            Site { device: rank.device(), ranks_per_device: rank.ranks_per_device(), early_trigger: options.early_trigger };
+        let site = Site {
+            device: rank.device(),
+            ranks_per_device: rank.ranks_per_device(),
+            early_trigger: options.early_trigger,
+            one_grid: options.one_grid,
+        };
         let max_tokens = options.max_tokens as u64;
-        let region = programs.iter().map(|(_, p)| p).find(|p| p.exchanges() && rank.exchanges_through_memory()).map(|p| {
-            let few = max_tokens.next_power_of_two().min(EXCHANGE_TOKENS);
-            RegionKey {
-                schedule: site.planner(p).schedule(),
-                hidden: p.dims.hidden,
-                wire: p.dims.wire,
-                slots: options.exchange_tokens.map_or(few, |t| t as u64),
-            }
-        });
+        let region =
+            programs.iter().map(|(_, p)| p).find(|p| p.exchanges() && rank.exchanges_through_memory()).map(
+                |p| {
+                    let few = max_tokens.next_power_of_two().min(EXCHANGE_TOKENS);
+                    RegionKey {
+                        schedule: site.planner(p).schedule(),
+                        hidden: p.dims.hidden,
+                        wire: p.dims.wire,
+                        slots: options.exchange_tokens.map_or(few, |t| t as u64),
+                    }
+                },
+            );
         // Ranks may launch different variants together, so all are cut alike.
         let fits = programs.iter().map(|(_, p)| site.planner(p).tokens_per_launch()).min().unwrap_or(1);
         let tokens_per_launch = match &region {
@@ -66,7 +73,8 @@ impl Plan {
         let most = tokens_per_launch.min(max_tokens);
         let agreement = Agreement::new(graph, &programs, options, &site, region.as_ref());
         let arguments = arguments(graph, &programs[0].1);
-        let variants = programs.into_iter().map(|(present, p)| Variant::new(p, present, most, &site)).collect();
+        let variants =
+            programs.into_iter().map(|(present, p)| Variant::new(p, present, most, &site)).collect();
         Ok(Plan {
             graph,
             arguments,
@@ -98,7 +106,8 @@ fn programs(graph: &Graph, rank: &Rank, options: &Prepare) -> Result<Vec<(Presen
         }
         return presences.into_iter().map(|p| bind(p).map_err(|e: BindError| e.into())).collect();
     }
-    let optional: Vec<_> = graph.params.iter().filter(|p| p.optional).map(|p| format!("`{}`", p.name)).collect();
+    let optional: Vec<_> =
+        graph.params.iter().filter(|p| p.optional).map(|p| format!("`{}`", p.name)).collect();
     if optional.len() > FEW_OPTIONALS {
         return Err(ErrorKind::TooManyVariants {
             optional: optional.len(),
@@ -166,6 +175,7 @@ impl Agreement {
             ("`exchange_tokens`", region.map_or(0, |k| k.slots).to_string()),
             ("`early_trigger`", options.early_trigger.to_string()),
             ("`lazy`", options.lazy.to_string()),
+            ("`one_grid`", options.one_grid.to_string()),
             ("number of ranks per device", site.ranks_per_device.to_string()),
             // Launches are shaped for it, and must be shaped alike.
             ("device", format!("{:?}", site.device)),

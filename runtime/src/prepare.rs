@@ -22,7 +22,11 @@ pub(crate) fn prepare(graph: &'static Graph, rank: &Rank, options: &Prepare) -> 
     agree(&all.into_iter().collect::<Result<Vec<_>, Error>>()?).map_err(located)?;
     let kernel = plan.and_then(|plan| Inner::new(rank, plan)).map_err(located);
     let outcome = kernel.as_ref().map(|_| ()).map_err(Clone::clone);
-    meeting.meet(rank.index, outcome, options.timeout).map_err(located)?.into_iter().collect::<Result<Vec<()>, Error>>()?;
+    meeting
+        .meet(rank.index, outcome, options.timeout)
+        .map_err(located)?
+        .into_iter()
+        .collect::<Result<Vec<()>, Error>>()?;
     kernel
 }
 
@@ -35,7 +39,11 @@ pub(crate) fn prepare_all(
     let located = |e: Error| e.of(&graph.name, None);
     whole_group(("rank", "ranks"), ranks.iter()).map_err(located)?;
     // Nothing is slow yet, so all ranks are planned before any is built.
-    let plans = ranks.iter().map(|rank| Plan::new(graph, rank, options)).collect::<Result<Vec<_>, _>>().map_err(located)?;
+    let plans = ranks
+        .iter()
+        .map(|rank| Plan::new(graph, rank, options))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(located)?;
     agree(&plans.iter().map(|p| p.agreement.clone()).collect::<Vec<_>>()).map_err(located)?;
     ranks.iter().zip(plans).map(|(rank, plan)| Inner::new(rank, plan).map_err(located)).collect()
 }

@@ -6,7 +6,8 @@ use crate::variant::Variant;
 use seamline_codegen::reference::{RankInputs, run_each};
 use seamline_codegen::{OutputId, ParamId, Program};
 
-/// Runs kernels by the contract's words, in Rust: slowly, and with the very bits that every other executor must give.
+/// Runs kernels by the contract's words, in Rust: slowly, and with the very bits that every other executor
+/// must give.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reference;
 

@@ -1,7 +1,8 @@
 //! Exchange memory: three generations of slots per rank, and the slots' epochs.
 //!
-//! What they hold is the protocol's state from launch to launch (see `exchange.cuh`), so a region is made once per group and shared by all its
-//! kernels that agree in layout. It is changed by kernels alone, and by a collective reset.
+//! What they hold is the protocol's state from launch to launch (see `exchange.cuh`), so a region is made
+//! once per group and shared by all its kernels that agree in layout. It is changed by kernels alone, and by
+//! a collective reset.
 
 use crate::error::Error;
 use crate::memory::Memory;

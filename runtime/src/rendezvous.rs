@@ -50,7 +50,8 @@ impl Rendezvous {
         while state.number == number {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let missing = (0..state.brought.len() as u32).filter(|r| state.brought[*r as usize].is_none());
+                let missing =
+                    (0..state.brought.len() as u32).filter(|r| state.brought[*r as usize].is_none());
                 let error = ErrorKind::PeerTimeout { missing: missing.collect(), waited: patience };
                 // Who comes later must not meet what this rank has left behind.
                 state.brought[rank as usize] = None;
@@ -89,6 +90,9 @@ mod tests {
     #[test]
     fn who_does_not_come_is_named() {
         let error = Rendezvous::new(3).meet(1, (), Duration::from_millis(5)).unwrap_err();
-        assert!(matches!(error.kind(), ErrorKind::PeerTimeout { missing, .. } if missing == &[0, 2]), "{error}");
+        assert!(
+            matches!(error.kind(), ErrorKind::PeerTimeout { missing, .. } if missing == &[0, 2]),
+            "{error}"
+        );
     }
 }

@@ -15,11 +15,16 @@ use seamline_codegen::Graph;
 #[derive(Clone, Copy, Debug)]
 pub enum Untyped {}
 
-/// [`Pattern::prepare_all`](crate::Pattern::prepare_all) for `graph`, which has passed [`check`](seamline_codegen::check).
+/// [`Pattern::prepare_all`](crate::Pattern::prepare_all) for `graph`, which has passed
+/// [`check`](seamline_codegen::check).
 ///
 /// # Errors
 /// See [`ErrorKind`](crate::ErrorKind).
-pub fn prepare_all(graph: &'static Graph, ranks: &[Rank], options: &Prepare) -> Result<Vec<Kernel<Untyped>>, Error> {
+pub fn prepare_all(
+    graph: &'static Graph,
+    ranks: &[Rank],
+    options: &Prepare,
+) -> Result<Vec<Kernel<Untyped>>, Error> {
     Ok(prepare::prepare_all(graph, ranks, options)?.into_iter().map(Kernel::new).collect())
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Site {
     pub(crate) device: DeviceModel,
     pub(crate) ranks_per_device: u32,
     pub(crate) early_trigger: bool,
+    /// All ranks of a device in one grid.
+    pub(crate) one_grid: bool,
 }
 
 impl Site {
@@ -54,7 +56,7 @@ impl Variant {
         let schedule = planner.schedule();
         let geometries = planner.geometries(most);
         let steps = steps(&planner, &geometries, most);
-        let target = Target { geometries, early_trigger: site.early_trigger, one_grid: false };
+        let target = Target { geometries, early_trigger: site.early_trigger, one_grid: site.one_grid };
         Variant { program, present, schedule, target, module: OnceLock::new(), steps }
     }
 
@@ -110,7 +112,8 @@ fn steps(planner: &Planner<'_>, geometries: &[Geometry], most: u64) -> Vec<Step>
                 false => beyond = middle,
             }
         }
-        let one_per_token = u64::from(shape.clusters) == from && u64::from(planner.shape(up_to).clusters) == up_to;
+        let one_per_token =
+            u64::from(shape.clusters) == from && u64::from(planner.shape(up_to).clusters) == up_to;
         steps.push(Step {
             up_to,
             entry: geometries.iter().position(|g| *g == shape.geometry).unwrap_or(0),

@@ -3,7 +3,9 @@
 
 use seamline_codegen::emit::{Target, emit};
 use seamline_codegen::schedule::{DeviceModel, Planner};
-use seamline_codegen::{DType, Dims, Elem, Fixed, Graph, Node, Op, Output, Param, ParamId, Presence, Request, Role, ValueId};
+use seamline_codegen::{
+    DType, Dims, Elem, Fixed, Graph, Node, Op, Output, Param, ParamId, Presence, Request, Role, ValueId,
+};
 use seamline_runtime::cuda::{locate, nvrtc};
 use seamline_runtime::{ErrorKind, testing};
 use std::sync::{Mutex, MutexGuard};
@@ -41,7 +43,13 @@ fn source(hidden: u32) -> (String, Vec<String>) {
             node(Op::RmsNorm { x: sum, w, eps }),
         ]
         .into(),
-        outputs: vec![Output { name: "norm_out".into(), value: ValueId(4), elem: Elem::Pattern, in_place: None }].into(),
+        outputs: vec![Output {
+            name: "norm_out".into(),
+            value: ValueId(4),
+            elem: Elem::Pattern,
+            in_place: None,
+        }]
+        .into(),
         fixed: Fixed::default(),
     };
     let request = Request { hidden: Some(hidden), top_k: None, dtype: Some(DType::Bf16), ranks: 2 };
@@ -87,7 +95,9 @@ fn the_same_source_is_compiled_once() {
 fn an_error_shows_the_lines_around_it() {
     let Some(_one) = compiler() else { return };
     let (source, _) = source(256);
-    let broken = format!("{source}#line 1 \"pattern broken\"\nextern \"C\" __global__ void k(int* p) {{\n  *p = undefined_name;\n}}\n");
+    let broken = format!(
+        "{source}#line 1 \"pattern broken\"\nextern \"C\" __global__ void k(int* p) {{\n  *p = undefined_name;\n}}\n"
+    );
     let error = nvrtc::compile(&broken, "sm_90a").unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Compile { .. }), "{error}");
     let text = error.to_string();

@@ -68,10 +68,15 @@ fn every_dtype_and_ragged_sizes() {
         for hidden in [1, 7, 100, 1000, 2048, 2688, 2884, 4096, 6144, 8192] {
             for ranks in [1, 2] {
                 for graph in [Seam::GRAPH, InPlace::GRAPH, Crossing::GRAPH] {
-                    let fixture = Fixture::with_dtype(&gpu, graph, ranks, (hidden, 5, dtype), &Prepare::new(5));
+                    let fixture =
+                        Fixture::with_dtype(&gpu, graph, ranks, (hidden, 5, dtype), &Prepare::new(5));
                     let program = fixture.program(Presence::ALL);
                     let workload = Workload::new(&program, 5, hidden.into(), Kind::InfAndNan);
-                    fixture.run(&format!("{}, {dtype} H={hidden} N={ranks}", program.name), &program, &workload);
+                    fixture.run(
+                        &format!("{}, {dtype} H={hidden} N={ranks}", program.name),
+                        &program,
+                        &workload,
+                    );
                 }
             }
         }

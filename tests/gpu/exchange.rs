@@ -73,14 +73,23 @@ fn a_captured_graph_replays_with_fresh_inputs() {
         // Two layers, the first of which has fewer tokens.
         fixture.launch(&program, &memory, 3).unwrap();
         fixture.launch(&program, &memory, 8).unwrap();
-        let graphs: Vec<_> =
-            fixture.streams.iter().map(|s| s.end_capture(CUgraphInstantiate_flags(0)).unwrap().unwrap()).collect();
+        let graphs: Vec<_> = fixture
+            .streams
+            .iter()
+            .map(|s| s.end_capture(CUgraphInstantiate_flags(0)).unwrap().unwrap())
+            .collect();
         let _alive: Vec<_> = fixture.kernels.iter().map(Kernel::keep_alive).collect();
         for seed in 1..20 {
             let workload = Workload::new(&program, 8, seed, Kind::Ordinary);
             overwrite(&fixture, &mut memory, &workload);
             graphs.iter().for_each(|g| g.launch().unwrap());
-            fixture.compare(&format!("N={ranks}, replay {seed}"), &program, &fixture.expected(&program, &workload), 8, &memory);
+            fixture.compare(
+                &format!("N={ranks}, replay {seed}"),
+                &program,
+                &fixture.expected(&program, &workload),
+                8,
+                &memory,
+            );
             // Eager launches in between.
             fixture.launch(&program, &memory, 5).unwrap();
         }
@@ -132,7 +141,8 @@ fn ranks_keep_to_one_stream_until_they_are_moved() {
     let workload = Workload::new(&program, 8, 2, Kind::Ordinary);
     let memory = fixture.memory(&program, &workload);
     fixture.launch(&program, &memory, 8).unwrap();
-    let old: Vec<_> = fixture.streams.iter_mut().map(|s| std::mem::replace(s, gpu.context.new_stream().unwrap())).collect();
+    let old: Vec<_> =
+        fixture.streams.iter_mut().map(|s| std::mem::replace(s, gpu.context.new_stream().unwrap())).collect();
     let error = fixture.launch(&program, &memory, 8).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::SecondStream), "{error}");
     assert!(error.to_string().contains("rank.move_to(&stream)"), "{error}");
@@ -178,12 +188,12 @@ fn a_rank_that_never_comes_is_a_fault_until_the_group_is_reset() {
     fixture.wait();
     let took = began.elapsed();
     assert!(took >= timeout && took < 10 * timeout, "one timeout for all of them, not {took:?}");
-    for rank in 0..2 {
+    for (rank, memory) in memory.iter().enumerate().take(2) {
         let fault = fixture.ranks[rank].status().unwrap().fault.expect("a fault");
         assert_eq!((fault.rank, fault.peer, fault.epoch), (rank as u32, 2, 0), "{fault}");
         let error = launch(rank).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Fault(f) if *f == fault), "{error}");
-        let stored = memory[rank].stored(&fixture.streams[rank], &program);
+        let stored = memory.stored(&fixture.streams[rank], &program);
         assert!(stored[0].to_f32().iter().all(|x| x.is_nan()), "the outputs of a launch that failed are NaN");
     }
     assert_eq!(fixture.ranks[2].status().unwrap().fault, None);
@@ -207,7 +217,8 @@ fn a_rank_that_is_late_is_waited_for() {
             let rank = (round + i) % 4;
             std::thread::sleep(Duration::from_micros((round * 37 % 11 * 100) as u64));
             let args = memory[rank].args(&program);
-            seamline::untyped::launch(&fixture.kernels[rank], &fixture.streams[rank], 1 + round % 8, args).unwrap();
+            seamline::untyped::launch(&fixture.kernels[rank], &fixture.streams[rank], 1 + round % 8, args)
+                .unwrap();
         }
     }
     fixture.launch(&program, &memory, 8).unwrap();

@@ -1,10 +1,11 @@
 //! Kernels on a GPU: the bits of the reference, the exchange, capture, faults, and what bad input gets there.
 //!
-//! Without a GPU every test says that it is skipped. They run one after the other: ranks that share a device must all
-//! fit on it.
+//! Without a GPU every test says that it is skipped. They run one after the other: ranks that share a device
+//! must all fit on it.
 #![cfg(feature = "cuda")]
 
 mod bits;
 mod exchange;
 mod input;
+mod one_grid;
 mod support;

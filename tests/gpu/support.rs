@@ -135,7 +135,12 @@ pub struct RankMemory {
 }
 
 impl RankMemory {
-    pub fn new(stream: &Arc<CudaStream>, program: &Program, arguments: &[Argument], tokens: usize) -> RankMemory {
+    pub fn new(
+        stream: &Arc<CudaStream>,
+        program: &Program,
+        arguments: &[Argument],
+        tokens: usize,
+    ) -> RankMemory {
         let inputs = arguments.iter().map(|argument| match argument {
             Argument::Absent => Device::Absent,
             Argument::Scalar(x) => Device::Scalar(*x),
@@ -192,7 +197,14 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    pub fn new(gpu: &Gpu, graph: &'static Graph, ranks: u32, hidden: u32, top_k: u32, options: &Prepare) -> Fixture {
+    pub fn new(
+        gpu: &Gpu,
+        graph: &'static Graph,
+        ranks: u32,
+        hidden: u32,
+        top_k: u32,
+        options: &Prepare,
+    ) -> Fixture {
         Fixture::with_dtype(gpu, graph, ranks, (hidden, top_k, DType::Bf16), options)
     }
 
@@ -225,8 +237,9 @@ impl Fixture {
     /// Every rank's memory for a workload.
     pub fn memory(&self, program: &Program, workload: &Workload) -> Vec<RankMemory> {
         let ranks = self.streams.iter().enumerate();
-        let memory =
-            ranks.map(|(i, stream)| RankMemory::new(stream, program, workload.rank(self.source(program, i)), workload.tokens()));
+        let memory = ranks.map(|(i, stream)| {
+            RankMemory::new(stream, program, workload.rank(self.source(program, i)), workload.tokens())
+        });
         let memory = memory.collect();
         self.wait();
         memory
@@ -237,7 +250,12 @@ impl Fixture {
         rank % program.dims.ranks as usize
     }
 
-    pub fn launch(&self, program: &Program, memory: &[RankMemory], tokens: usize) -> Result<(), seamline::Error> {
+    pub fn launch(
+        &self,
+        program: &Program,
+        memory: &[RankMemory],
+        tokens: usize,
+    ) -> Result<(), seamline::Error> {
         untyped::launch_all(&self.kernels, &self.streams, tokens, memory.iter().map(|m| m.args(program)))
     }
 
@@ -248,7 +266,8 @@ impl Fixture {
     /// What the reference says of a workload, which may have more optional inputs than the program.
     pub fn expected(&self, program: &Program, workload: &Workload) -> Vec<RankOutputs> {
         let has = |i| program.present().any(|(id, _)| id == ParamId(i as u32));
-        let input = |(i, argument): (usize, &'_ Argument)| if has(i) { argument.clone() } else { Argument::Absent };
+        let input =
+            |(i, argument): (usize, &'_ Argument)| if has(i) { argument.clone() } else { Argument::Absent };
         let arguments: Vec<Vec<_>> = (0..program.dims.ranks as usize)
             .map(|rank| workload.rank(rank).iter().enumerate().map(input).collect())
             .collect();

@@ -25,7 +25,8 @@ impl Device {
     /// # Errors
     /// [`ErrorKind::OldDevice`], or a driver that fails.
     pub fn of(context: &CudaContext) -> Result<Device, Error> {
-        let ask = |attribute| context.attribute(attribute).doing(|| format!("asking the device for {attribute:?}"));
+        let ask =
+            |attribute| context.attribute(attribute).doing(|| format!("asking the device for {attribute:?}"));
         let number = |attribute| ask(attribute).map(|n| n.max(0) as u32);
         let name = context.name().doing(|| "asking the device for its name".into())?;
         let capability = (
@@ -45,7 +46,12 @@ impl Device {
         let clock = number(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?;
         let bits = number(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?;
         let peak = f64::from(clock) * 1e3 * 2.0 * f64::from(bits) / 8.0;
-        Ok(Device { name, model, arch: arch(capability), peak_bytes_per_second: (peak > 0.0).then_some(peak) })
+        Ok(Device {
+            name,
+            model,
+            arch: arch(capability),
+            peak_bytes_per_second: (peak > 0.0).then_some(peak),
+        })
     }
 }
 

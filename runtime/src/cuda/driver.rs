@@ -22,7 +22,8 @@ pub fn present() -> Result<(), Error> {
     }
 }
 
-/// The primary context of device `ordinal`: [`CudaContext::new`], with an error where that panics for want of a driver.
+/// The primary context of device `ordinal`: [`CudaContext::new`], with an error where that panics for want of
+/// a driver.
 ///
 /// # Errors
 /// [`ErrorKind::NoDriver`], or [`ErrorKind::Driver`] where there is no such device.
@@ -39,7 +40,9 @@ pub fn driver_version() -> Result<i32, Error> {
     present()?;
     let mut version = 0;
     // SAFETY: writes an int; needs no initialisation.
-    unsafe { sys::cuDriverGetVersion(&mut version) }.result().doing(|| "asking for the driver's version".into())?;
+    unsafe { sys::cuDriverGetVersion(&mut version) }
+        .result()
+        .doing(|| "asking for the driver's version".into())?;
     Ok(version)
 }
 
@@ -52,8 +55,15 @@ impl<T> Doing<T> for Result<T, DriverError> {
     #[inline]
     fn doing(self, what: impl FnOnce() -> String) -> Result<T, Error> {
         self.map_err(|error| {
-            let text = |words: Result<&CStr, DriverError>| words.map_or("unknown".into(), |w| w.to_string_lossy().into_owned());
-            ErrorKind::Driver { doing: what(), code: text(error.error_name()), text: text(error.error_string()) }.into()
+            let text = |words: Result<&CStr, DriverError>| {
+                words.map_or("unknown".into(), |w| w.to_string_lossy().into_owned())
+            };
+            ErrorKind::Driver {
+                doing: what(),
+                code: text(error.error_name()),
+                text: text(error.error_string()),
+            }
+            .into()
         })
     }
 }

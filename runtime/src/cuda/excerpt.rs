@@ -7,9 +7,11 @@ const MOST: usize = 5;
 /// Lines before and after.
 const AROUND: usize = 2;
 
-/// The errors in `log`, each with its lines of `source`. Positions are those that the source's `#line` directives give.
+/// The errors in `log`, each with its lines of `source`. Positions are those that the source's `#line`
+/// directives give.
 pub(super) fn excerpt(source: &str, log: &str) -> String {
-    let errors = log.lines().filter(|line| line.contains("error")).filter_map(|line| Some((line, position(line)?)));
+    let errors =
+        log.lines().filter(|line| line.contains("error")).filter_map(|line| Some((line, position(line)?)));
     let mut text = String::new();
     let mut count = 0;
     for (message, (file, number)) in errors {
@@ -56,7 +58,8 @@ mod tests {
     #[test]
     fn an_error_is_shown_with_its_lines() {
         let log = "pattern p(2): error: identifier \"y\" is undefined\n\n1 error detected\n";
-        let expected = "pattern p(2): error: identifier \"y\" is undefined\n     1 | x;\n>    2 | y;\n     3 | z;\n";
+        let expected =
+            "pattern p(2): error: identifier \"y\" is undefined\n     1 | x;\n>    2 | y;\n     3 | z;\n";
         assert_eq!(excerpt(SOURCE, log), expected);
     }
 

@@ -119,7 +119,12 @@ impl CudaGroup {
         let (handle, owner) = split(&queue);
         match queue.0 {
             Kind::Host(_) => {
-                return Err(ErrorKind::Queue { executor: "cuda", expected: "a CUDA stream", got: "`Queue::host()`" }.into());
+                return Err(ErrorKind::Queue {
+                    executor: "cuda",
+                    expected: "a CUDA stream",
+                    got: "`Queue::host()`",
+                }
+                .into());
             }
             Kind::Stream(new) => same_context(&self.context, new.context(), || "the stream".into())?,
             Kind::Raw(_) => {}
@@ -139,8 +144,9 @@ impl CudaGroup {
         let doing = || "moving the rank to another stream".into();
         self.context.bind_to_thread().doing(doing)?;
         let event = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING).doing(doing)?;
-        // SAFETY: both are streams of this context: the first is kept alive, or vouched for by the maker of a raw queue; the second is the caller's. The
-        // event is destroyed after its last use, which the driver allows before it has happened.
+        // SAFETY: both are streams of this context: the first is kept alive, or vouched for by the maker of a
+        // raw queue; the second is the caller's. The event is destroyed after its last use, which the driver
+        // allows before it has happened.
         let ordered = unsafe {
             let ordered = result::event::record(event, first).and_then(|()| {
                 result::stream::wait_event(second, event, sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT)
@@ -163,7 +169,8 @@ impl CudaGroup {
             }
         };
         let mut value = [0u32];
-        // SAFETY: `memory` is this group's, and has the word; `value` lives until the copy has been waited for.
+        // SAFETY: `memory` is this group's, and has the word; `value` lives until the copy has been waited
+        // for.
         unsafe {
             result::memcpy_dtoh_async(&mut value, memory.address() + 4 * word as u64, stream).doing(doing)?;
             result::stream::synchronize(stream).doing(doing)?;

@@ -1,10 +1,9 @@
 //! A prepared pattern's kernels on one device.
 
-use super::launch::capturing;
+use super::launch::{capturing, group};
 use super::module::Loaded;
 use super::{CudaGroup, nvrtc, residency};
 use crate::error::{Error, ErrorKind};
-use crate::group::Backend;
 use crate::kernel::Inner;
 use crate::plan::Plan;
 use cudarc::driver::CudaFunction;
@@ -31,7 +30,12 @@ impl CudaKernel {
 
     /// The kernels of a variant, by entry.
     #[inline]
-    pub(super) fn functions(&self, kernel: &Inner, variant: usize, stream: CUstream) -> Result<&[CudaFunction], Error> {
+    pub(super) fn functions(
+        &self,
+        kernel: &Inner,
+        variant: usize,
+        stream: CUstream,
+    ) -> Result<&[CudaFunction], Error> {
         match self.variants[variant].get() {
             Some(loaded) => Ok(&loaded.functions),
             None => self.first_launch(kernel, variant, stream),
@@ -39,13 +43,16 @@ impl CudaKernel {
     }
 
     #[cold]
-    fn first_launch(&self, kernel: &Inner, variant: usize, stream: CUstream) -> Result<&[CudaFunction], Error> {
+    fn first_launch(
+        &self,
+        kernel: &Inner,
+        variant: usize,
+        stream: CUstream,
+    ) -> Result<&[CudaFunction], Error> {
         if capturing(stream) {
             return Err(ErrorKind::LazyCapture.into());
         }
-        let Backend::Cuda(group) = &kernel.rank.group.backend else {
-            unreachable!("a CUDA kernel of a host group")
-        };
+        let group = group(kernel);
         let source = kernel.plan.variants[variant].module().cuda();
         let loaded = load(group, &kernel.plan, variant, &source)?;
         Ok(&self.variants[variant].get_or_init(|| loaded).functions)

@@ -1,8 +1,9 @@
 //! Queueing kernels: the bare driver call, and the way to it from a bundle.
 
 use super::Doing;
-use super::kernel::CudaKernel;
 use super::group::CudaGroup;
+use super::kernel::CudaKernel;
+use super::one_grid;
 use crate::args::{Arg, ArgList, Destination, Source, place};
 use crate::check;
 use crate::error::{Error, ErrorKind};
@@ -27,6 +28,8 @@ use std::sync::Arc;
 pub struct Config {
     /// Blocks in x.
     pub blocks: u32,
+    /// Rows of blocks, in y.
+    pub rows: u32,
     /// Threads of a block.
     pub threads: u32,
     /// Blocks of a cluster.
@@ -40,7 +43,13 @@ impl Config {
     /// The launch of a generated kernel.
     pub const fn of(shape: &LaunchShape) -> Config {
         let ctas = shape.geometry.ctas;
-        Config { blocks: shape.clusters * ctas, threads: shape.geometry.threads, cluster: ctas, dependent: true }
+        Config {
+            blocks: shape.clusters * ctas,
+            rows: 1,
+            threads: shape.geometry.threads,
+            cluster: ctas,
+            dependent: true,
+        }
     }
 }
 
@@ -70,7 +79,7 @@ impl Prepared {
         }
         let config = CUlaunchConfig {
             gridDimX: config.blocks,
-            gridDimY: 1,
+            gridDimY: config.rows,
             gridDimZ: 1,
             blockDimX: config.threads,
             blockDimY: 1,
@@ -93,8 +102,8 @@ impl Prepared {
 /// Launches `function`, whose one parameter is a struct of 8-byte slots: `args`.
 ///
 /// # Safety
-/// `function` and `stream` belong to the context that is current; `function` takes one such parameter of that many slots; and what it does with
-/// the addresses in `args` is allowed until it has ended.
+/// `function` and `stream` belong to the context that is current; `function` takes one such parameter of that
+/// many slots; and what it does with the addresses in `args` is allowed until it has ended.
 ///
 /// # Errors
 /// The driver's.
@@ -108,9 +117,10 @@ pub unsafe fn launch_raw(
     let mut prepared = Prepared::new(config, stream);
     let config = prepared.config();
     let mut parameters = [args.as_mut_ptr().cast::<c_void>()];
-    // SAFETY: the configuration and the parameter are alive until the call returns, by which the driver has copied them;
-    // the caller vouches for the rest.
-    unsafe { sys::cuLaunchKernelEx(&config, function, parameters.as_mut_ptr(), std::ptr::null_mut()) }.result()
+    // SAFETY: the configuration and the parameter are alive until the call returns, by which the driver has
+    // copied them; the caller vouches for the rest.
+    unsafe { sys::cuLaunchKernelEx(&config, function, parameters.as_mut_ptr(), std::ptr::null_mut()) }
+        .result()
 }
 
 /// One rank's launch.
@@ -121,6 +131,9 @@ pub(crate) fn launch(
     tokens: usize,
     args: &mut ArgList<'_>,
 ) -> Result<(), Error> {
+    if kernel.plan.site.one_grid {
+        return Err(ErrorKind::OneGrid.into());
+    }
     match Ready::new(kernel, cuda, queue, tokens, args)? {
         Some(ready) => ready.queue(),
         None => Ok(()),
@@ -137,7 +150,8 @@ pub(crate) fn launch_all(
     if queues.len() != kernels.len() {
         return Err(ErrorKind::Count { what: "queues", expected: kernels.len(), got: queues.len() }.into());
     }
-    if kernels[0].region.is_some() {
+    let one_grid = kernels[0].plan.site.one_grid;
+    if kernels[0].region.is_some() && !one_grid {
         for (second, queue) in queues.iter().enumerate() {
             if let Some(first) = queues[..second].iter().position(|q| handle(q) == handle(queue)) {
                 return Err(ErrorKind::SharedStream { first: first as u32, second: second as u32 }.into());
@@ -148,7 +162,11 @@ pub(crate) fn launch_all(
     for ((kernel, queue), args) in kernels.iter().zip(queues).zip(args) {
         let Runner::Cuda(cuda) = &kernel.runner else { continue };
         let located = |e: Error| e.of(&kernel.plan.graph.name, Some(kernel.rank.index));
-        all.extend(Ready::new(kernel, cuda, *queue, tokens, args).map_err(located)?);
+        let queue = if one_grid { queues[0] } else { *queue };
+        all.extend(Ready::new(kernel, cuda, queue, tokens, args).map_err(located)?);
+    }
+    if one_grid {
+        return one_grid::queue(&all);
     }
     all.into_iter().try_for_each(Ready::queue)
 }
@@ -162,13 +180,13 @@ fn handle(queue: &Queue<'_>) -> Option<CUstream> {
 }
 
 /// A launch that has passed every check.
-struct Ready<'a> {
-    kernel: &'a Inner,
-    functions: &'a [cudarc::driver::CudaFunction],
-    variant: usize,
-    stream: CUstream,
-    tokens: usize,
-    values: Values,
+pub(super) struct Ready<'a> {
+    pub(super) kernel: &'a Inner,
+    pub(super) functions: &'a [cudarc::driver::CudaFunction],
+    pub(super) variant: usize,
+    pub(super) stream: CUstream,
+    pub(super) tokens: usize,
+    pub(super) values: Values,
     /// Dropped when the kernels are queued: they record what other streams wait for.
     _guards: ArrayVec<SyncOnDrop<'a>, MAX_ARGS>,
 }
@@ -211,9 +229,10 @@ impl<'a> Ready<'a> {
             let step = variant.step(tokens);
             let mut words = packing.pack(&self.values, first, tokens);
             let function = self.functions[step.entry].cu_function();
-            // SAFETY: the context is current (`new`), and function and stream are its own; the words are packed from the list that the
-            // kernel's parameter was generated from; the arguments were checked against what the kernel accesses, and borrowed from the caller
-            // or vouched for by the maker of a raw one, and its own memory lives as long as the group.
+            // SAFETY: the context is current (`new`), and function and stream are its own; the words are
+            // packed from the list that the kernel's parameter was generated from; the arguments were checked
+            // against what the kernel accesses, and borrowed from the caller or vouched for by the maker of a
+            // raw one, and its own memory lives as long as the group.
             unsafe { launch_raw(function, &Config::of(&step.shape(tokens)), self.stream, &mut words) }
                 .doing(|| format!("launching `{}`", variant.module().entries[step.entry].name))?;
         }
@@ -221,7 +240,7 @@ impl<'a> Ready<'a> {
     }
 }
 
-fn group(kernel: &Inner) -> &CudaGroup {
+pub(super) fn group(kernel: &Inner) -> &CudaGroup {
     match &kernel.rank.group.backend {
         Backend::Cuda(group) => group,
         Backend::Host(_) => unreachable!("a CUDA kernel of a host group"),
@@ -287,6 +306,9 @@ impl<'a> Stream<'a> {
                 let word = match &mut output.memory {
                     Destination::Raw(address) => *address,
                     Destination::Device(slice) => {
+                        // SAFETY: made of a `&mut` that lives as long as the bundle, which is borrowed
+                        // mutably here.
+                        let slice = unsafe { slice.as_mut() };
                         let stream = self.slices(expected, slice.context())?;
                         let (address, guard) = slice.pointer(stream);
                         guards.push(guard);
@@ -332,6 +354,7 @@ pub(super) fn same_context(
     if Arc::ptr_eq(ours, other) || ours.cu_ctx() == other.cu_ctx() {
         return Ok(());
     }
-    let device = |context: &CudaContext| format!("device {} (context {:p})", context.ordinal(), context.cu_ctx());
+    let device =
+        |context: &CudaContext| format!("device {} (context {:p})", context.ordinal(), context.cu_ctx());
     Err(ErrorKind::Device { what: what(), expected: device(ours), got: device(other) })
 }

@@ -1,9 +1,10 @@
 //! Finds and loads NVRTC.
 //!
-//! It is looked for in this order: `SEAMLINE_NVRTC_PATH` (which, when set, decides alone), the loader's own paths, `CUDA_PATH` and
-//! `CUDA_HOME`, `/usr/local/cuda*`, the conda environment, and pip's `nvidia/*` packages. A library in a folder that the loader does not know is
-//! loaded by its absolute path, `libnvrtc-builtins` before it: NVRTC would look for that one on the loader's paths. cudarc then finds both by name,
-//! since they are loaded.
+//! It is looked for in this order: `SEAMLINE_NVRTC_PATH` (which, when set, decides alone), the loader's own
+//! paths, `CUDA_PATH` and `CUDA_HOME`, `/usr/local/cuda*`, the conda environment, and pip's `nvidia/*`
+//! packages. A library in a folder that the loader does not know is loaded by its absolute path,
+//! `libnvrtc-builtins` before it: NVRTC would look for that one on the loader's paths. cudarc then finds both
+//! by name, since they are loaded.
 
 use crate::error::{Error, ErrorKind};
 use cudarc::nvrtc::sys;
@@ -91,7 +92,10 @@ fn places() -> Vec<(String, Vec<PathBuf>)> {
         }
     }
     let wheels = sites.iter().flat_map(|site| entries(&site.join("nvidia"), |_| true));
-    places.push(("pip's nvidia packages (site-packages/nvidia/*/lib)".into(), wheels.map(|w| w.join("lib")).collect()));
+    places.push((
+        "pip's nvidia packages (site-packages/nvidia/*/lib)".into(),
+        wheels.map(|w| w.join("lib")).collect(),
+    ));
     places
 }
 

@@ -1,4 +1,5 @@
-//! Memory that seamline itself allocates. Not cudarc's: what its pools allocate cannot be shared between processes.
+//! Memory that seamline itself allocates. Not cudarc's: what its pools allocate cannot be shared between
+//! processes.
 
 use super::Doing;
 use crate::error::Error;

@@ -47,7 +47,8 @@ pub struct Usage {
     pub shared: u32,
 }
 
-/// Compiles `source` for a real architecture such as `sm_90a`, or answers what this process has compiled of it before.
+/// Compiles `source` for a real architecture such as `sm_90a`, or answers what this process has compiled of
+/// it before.
 ///
 /// # Errors
 /// [`ErrorKind::NoNvrtc`] and its kin; [`ErrorKind::OldNvrtc`]; [`ErrorKind::Compile`].
@@ -86,7 +87,8 @@ fn compile_now(source: &str, arch: &str) -> Result<Compiled, Error> {
     let nvrtc = locate::nvrtc()?;
     known(nvrtc, arch)?;
     let began = Instant::now();
-    let text = CString::new(source).map_err(|_| failed("creating the program", "the source holds a zero byte"))?;
+    let text =
+        CString::new(source).map_err(|_| failed("creating the program", "the source holds a zero byte"))?;
     let program = Program::new(&text)?;
     let mut options: Vec<String> = OPTIONS.map(str::to_owned).to_vec();
     options.push(format!("--gpu-architecture={arch}"));
@@ -99,13 +101,16 @@ fn compile_now(source: &str, arch: &str) -> Result<Compiled, Error> {
     match compiled {
         Ok(()) => {}
         Err(result::NvrtcError(sys::nvrtcResult::NVRTC_ERROR_COMPILATION)) => {
-            return Err(ErrorKind::Compile { arch: arch.to_owned(), excerpt: excerpt(source, &log), log }.into());
+            return Err(
+                ErrorKind::Compile { arch: arch.to_owned(), excerpt: excerpt(source, &log), log }.into()
+            );
         }
         Err(error) => return Err(failed("compiling", &format!("{error}: {}", log.trim()))),
     }
     let cubin = program.cubin()?;
     count_compile();
-    let compiled = Compiled { cubin, arch: arch.to_owned(), entries: usages(&log), log, took: began.elapsed() };
+    let compiled =
+        Compiled { cubin, arch: arch.to_owned(), entries: usages(&log), log, took: began.elapsed() };
     tracing::debug!(arch, took = ?compiled.took, bytes = compiled.cubin.len(), "compiled");
     dump(source, &compiled);
     Ok(compiled)
@@ -118,7 +123,12 @@ fn known(nvrtc: &locate::Nvrtc, arch: &str) -> Result<(), Error> {
         true => Ok(()),
         false => {
             let known: Vec<_> = nvrtc.archs.iter().map(|n| format!("sm_{n}")).collect();
-            Err(ErrorKind::OldNvrtc { version: nvrtc.version, arch: arch.to_owned(), known: known.join(", ") }.into())
+            Err(ErrorKind::OldNvrtc {
+                version: nvrtc.version,
+                arch: arch.to_owned(),
+                known: known.join(", "),
+            }
+            .into())
         }
     }
 }
@@ -128,12 +138,15 @@ struct Program(sys::nvrtcProgram);
 
 impl Program {
     fn new(text: &CStr) -> Result<Program, Error> {
-        result::create_program(text, Some(c"seamline.cu")).map(Program).map_err(|e| failed("creating the program", &e.to_string()))
+        result::create_program(text, Some(c"seamline.cu"))
+            .map(Program)
+            .map_err(|e| failed("creating the program", &e.to_string()))
     }
 
     fn log(&self) -> Result<String, Error> {
         // SAFETY: the program is alive.
-        let bytes = unsafe { result::get_program_log(self.0) }.map_err(|e| failed("reading the log", &e.to_string()))?;
+        let bytes = unsafe { result::get_program_log(self.0) }
+            .map_err(|e| failed("reading the log", &e.to_string()))?;
         Ok(text(&bytes))
     }
 
@@ -155,7 +168,8 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // SAFETY: it was created by `create_program` and is destroyed once. That it fails would help nobody to know.
+        // SAFETY: it was created by `create_program` and is destroyed once. That it fails would help nobody
+        // to know.
         let _ = unsafe { result::destroy_program(self.0) };
     }
 }
@@ -176,11 +190,14 @@ fn failed(doing: &str, reason: &str) -> Error {
 fn usages(log: &str) -> Vec<Usage> {
     let mut all: Vec<Usage> = Vec::new();
     for line in log.lines() {
-        if let Some(name) = line.split("Compiling entry function '").nth(1).and_then(|rest| rest.split('\'').next()) {
+        if let Some(name) =
+            line.split("Compiling entry function '").nth(1).and_then(|rest| rest.split('\'').next())
+        {
             all.push(Usage { entry: name.to_owned(), ..Usage::default() });
         }
         let Some(usage) = all.last_mut() else { continue };
-        // `Used 30 registers, used 1 barriers, 128 bytes smem`; `0 bytes stack frame, 0 bytes spill stores, …`
+        // `Used 30 registers, used 1 barriers, 128 bytes smem`; `0 bytes stack frame, 0 bytes spill stores,
+        // …`
         for part in line.split(',') {
             let number = part.split_whitespace().find_map(|word| word.parse::<u32>().ok());
             let Some(number) = number else { continue };
@@ -200,14 +217,16 @@ fn usages(log: &str) -> Vec<Usage> {
     all
 }
 
-/// Writes source, machine code and log to `SEAMLINE_DUMP_DIR`, if that is set. That it fails is told, and fails nothing.
+/// Writes source, machine code and log to `SEAMLINE_DUMP_DIR`, if that is set. That it fails is told, and
+/// fails nothing.
 fn dump(source: &str, compiled: &Compiled) {
     let Some(folder) = std::env::var_os("SEAMLINE_DUMP_DIR").filter(|v| !v.is_empty()) else { return };
     let folder = std::path::PathBuf::from(folder);
     let first = compiled.entries.first().map_or("kernel", |u| u.entry.as_str());
     let hash: String = Sha256::digest(source)[..6].iter().map(|b| format!("{b:02x}")).collect();
     let stem = format!("{first}-{hash}.{}", compiled.arch);
-    let write = |extension: &str, bytes: &[u8]| std::fs::write(folder.join(format!("{stem}.{extension}")), bytes);
+    let write =
+        |extension: &str, bytes: &[u8]| std::fs::write(folder.join(format!("{stem}.{extension}")), bytes);
     let written = std::fs::create_dir_all(&folder)
         .and_then(|()| write("cu", source.as_bytes()))
         .and_then(|()| write("cubin", &compiled.cubin))
@@ -232,7 +251,14 @@ ptxas info    : Used 30 registers, used 1 barriers, 16 bytes cumulative stack si
 ptxas info    : Compiling entry function 'second' for 'sm_90a'
 ptxas info    : Used 255 registers, used 0 barriers
 ";
-        let first = Usage { entry: "first".into(), registers: 30, spill_stores: 8, spill_loads: 4, stack: 16, shared: 128 };
+        let first = Usage {
+            entry: "first".into(),
+            registers: 30,
+            spill_stores: 8,
+            spill_loads: 4,
+            stack: 16,
+            shared: 128,
+        };
         let second = Usage { entry: "second".into(), registers: 255, ..Usage::default() };
         assert_eq!(usages(log), [first, second]);
     }

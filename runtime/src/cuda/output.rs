@@ -22,13 +22,15 @@ pub struct OutputBuffer {
 
 impl<'a> From<&'a mut OutputBuffer> for Output<'a> {
     fn from(buffer: &'a mut OutputBuffer) -> Output<'a> {
-        let extent = Extent { dtype: buffer.dtype, len: buffer.bytes.len() / buffer.dtype.size(), shape: None };
-        Output { memory: Destination::Device(&mut buffer.bytes), extent }
+        let extent =
+            Extent { dtype: buffer.dtype, len: buffer.bytes.len() / buffer.dtype.size(), shape: None };
+        Output { memory: Destination::device(&mut buffer.bytes), extent }
     }
 }
 
 impl<P> Kernel<P> {
-    /// Zeroed memory for the outputs of `tokens` tokens, in the order of the bundle; outputs in place need none.
+    /// Zeroed memory for the outputs of `tokens` tokens, in the order of the bundle; outputs in place need
+    /// none.
     ///
     /// # Errors
     /// More tokens than the kernel was prepared for, or a driver that fails.
@@ -47,7 +49,8 @@ impl<P> Kernel<P> {
         buffers.collect()
     }
 
-    /// What the compiler said of each variant that is compiled: registers, spills, shared memory. Empty on the host.
+    /// What the compiler said of each variant that is compiled: registers, spills, shared memory. Empty on
+    /// the host.
     pub fn compiled(&self) -> Vec<Arc<super::nvrtc::Compiled>> {
         match &self.inner.runner {
             crate::kernel::Runner::Cuda(cuda) => cuda.compiled().cloned().collect(),

@@ -1,7 +1,7 @@
 //! Whether all that must run at once can.
 //!
-//! A kernel that exchanges polls for its peers. On one device their blocks need room beside it; a block that waits for room while those that hold it
-//! poll for its rows waits for ever.
+//! A kernel that exchanges polls for its peers. On one device their blocks need room beside it; a block that
+//! waits for room while those that hold it poll for its rows waits for ever.
 
 use super::Doing;
 use super::launch::{Config, Prepared};
@@ -17,7 +17,8 @@ pub(super) fn check(plan: &Plan, variant: &Variant, loaded: &Loaded) -> Result<(
     if variant.schedule() == Schedule::Local {
         return Ok(());
     }
-    // A successor that starts early may take the room of another rank's launch; its own rank's all run by then.
+    // A successor that starts early may take the room of another rank's launch; its own rank's all run by
+    // then.
     let share = match (u64::from(plan.site.ranks_per_device), plan.site.early_trigger) {
         (ranks, true) if ranks > 1 => 2 * ranks,
         (ranks, _) => ranks,

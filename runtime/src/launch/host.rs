@@ -137,7 +137,8 @@ impl<'a> Bound<'a> {
     }
 
     pub(crate) fn input(&self, param: ParamId, first: u64, tokens: u64) -> reference::Input<'_> {
-        let (argument, value) = (&self.kernel.plan.arguments[param.0 as usize], self.values[param.0 as usize]);
+        let (argument, value) =
+            (&self.kernel.plan.arguments[param.0 as usize], self.values[param.0 as usize]);
         match argument.kind {
             Kind::Scalar => reference::Input::Scalar(f32::from_bits(value.word as u32)),
             _ if argument.optional && !self.variant.present().has(param) => reference::Input::Absent,
@@ -147,9 +148,9 @@ impl<'a> Bound<'a> {
                     return reference::Input::Bytes(&[]);
                 }
                 let pointer = std::ptr::with_exposed_provenance(address as usize);
-                // SAFETY: the bundle borrows, or its maker vouches for, at least so many bytes (`check::structure`) of plain elements
-                // for as long as the launch; and nobody writes them meanwhile (`check::places`), but through `store`, which
-                // an executor calls when it has read.
+                // SAFETY: the bundle borrows, or its maker vouches for, at least so many bytes
+                // (`check::structure`) of plain elements for as long as the launch; and nobody writes them
+                // meanwhile (`check::places`), but through `store`, which an executor calls when it has read.
                 reference::Input::Bytes(unsafe { std::slice::from_raw_parts(pointer, bytes as usize) })
             }
         }

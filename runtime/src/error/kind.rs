@@ -1,0 +1,425 @@
+//! The rules, one variant each, with the values that broke it.
+
+use crate::status::Fault;
+use seamline_codegen::{BindError, DType};
+use std::time::Duration;
+
+/// The rules.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    // Bundles.
+    /// A hand-written bundle hands over the wrong number of arguments.
+    #[error(
+        "the bundle has {got} arguments, and the pattern has {expected}: `Bundle::collect` gives one per parameter, then one per output that is not in place"
+    )]
+    Arguments {
+        /// Parameters and outputs of the pattern.
+        expected: usize,
+        /// What came.
+        got: usize,
+    },
+    /// A hand-written bundle hands over the wrong kind of argument.
+    #[error("`{argument}` is {expected}, and the bundle gives {got}")]
+    ArgumentKind {
+        /// The argument.
+        argument: String,
+        /// What it is.
+        expected: &'static str,
+        /// What came.
+        got: &'static str,
+    },
+    /// An optional input is present or absent in a way that was not prepared.
+    #[error(
+        "this launch has {got}, and the kernel was prepared for {prepared}: add it to `Prepare::variants`"
+    )]
+    Variant {
+        /// The launch's variant, in words.
+        got: String,
+        /// The prepared ones, in words.
+        prepared: String,
+    },
+    /// Elements of the wrong type.
+    #[error("`{argument}` holds {got}, and must hold {expected}")]
+    DType {
+        /// The argument.
+        argument: String,
+        /// What the kernel was prepared for.
+        expected: DType,
+        /// What came.
+        got: DType,
+    },
+    /// A shaped argument of the wrong shape.
+    #[error("`{argument}` has the shape {got:?}, and must have {expected}")]
+    Shape {
+        /// The argument.
+        argument: String,
+        /// The shape with its dims' names and sizes.
+        expected: String,
+        /// What came.
+        got: Vec<usize>,
+    },
+    /// A shape that says another number of elements than there are.
+    #[error("`{argument}` has {got} elements, and its shape {shape:?} says {expected}")]
+    ShapeLength {
+        /// The argument.
+        argument: String,
+        /// Its shape.
+        shape: Vec<usize>,
+        /// Elements of that shape.
+        expected: usize,
+        /// Elements that there are.
+        got: usize,
+    },
+    /// Too few elements.
+    #[error(
+        "`{argument}` holds {got} elements, and {shape} of {tokens} tokens needs {expected}: give a longer buffer or fewer tokens"
+    )]
+    TooShort {
+        /// The argument.
+        argument: String,
+        /// Its shape, by the names of its dims.
+        shape: &'static str,
+        /// The tokens of the launch.
+        tokens: usize,
+        /// Elements that they need.
+        expected: u64,
+        /// Elements that came.
+        got: u64,
+    },
+    /// An address that the kernel's vector accesses cannot use.
+    #[error(
+        "`{argument}` begins at {address:#x}, and must begin at a multiple of {expected} bytes: give it a buffer of its own, or a slice that begins at a row"
+    )]
+    Misaligned {
+        /// The argument.
+        argument: String,
+        /// Where it begins.
+        address: u64,
+        /// Bytes.
+        expected: u64,
+    },
+    /// An output that overlaps another argument.
+    #[error(
+        "`{output}` overlaps `{other}`: outputs need memory of their own (to write in place, declare the parameter `mut`, assign it and return it)"
+    )]
+    Overlap {
+        /// The output.
+        output: String,
+        /// What it overlaps.
+        other: String,
+    },
+    /// More tokens than were prepared for.
+    #[error(
+        "the launch has {got} tokens, and the kernel was prepared for at most {max_tokens}: give more to `Prepare::new`"
+    )]
+    TooManyTokens {
+        /// The most.
+        max_tokens: usize,
+        /// What came.
+        got: usize,
+    },
+    /// Host memory on a GPU, or device memory on the host.
+    #[error("`{argument}` is {got}, and this rank runs on `{executor}`: give {expected}")]
+    Memory {
+        /// The argument.
+        argument: String,
+        /// The rank's executor.
+        executor: &'static str,
+        /// What it takes.
+        expected: &'static str,
+        /// What came.
+        got: &'static str,
+    },
+    /// Something of another device, or another context of the same device.
+    #[error(
+        "{what} belongs to {got}, and the rank to {expected}: use memory and streams of the rank's own context"
+    )]
+    Device {
+        /// The argument or the stream.
+        what: String,
+        /// The rank's device.
+        expected: String,
+        /// Its device.
+        got: String,
+    },
+
+    // Queues and groups.
+    /// A stream for a host executor, or none for a GPU.
+    #[error("the queue is {got}, and this rank runs on `{executor}`: give {expected}")]
+    Queue {
+        /// The rank's executor.
+        executor: &'static str,
+        /// What it takes.
+        expected: &'static str,
+        /// What came.
+        got: &'static str,
+    },
+    /// A cudarc slice on a raw stream, which cannot take part in cudarc's event tracking.
+    #[error(
+        "`{argument}` is a cudarc slice, and the queue a raw stream: wrap the stream once with `CudaContext::wrap_borrowed_stream`, or give raw pointers"
+    )]
+    RawStream {
+        /// The argument.
+        argument: String,
+    },
+    /// The launches of a group are totally ordered.
+    #[error(
+        "the launches of this rank are on another stream: call `rank.move_to(&stream)` first, which orders the two by an event"
+    )]
+    SecondStream,
+    /// The ranks of one GPU would wait for each other on one stream.
+    #[error(
+        "ranks {first} and {second} are on the same stream, where the second would wait for ever behind the first: give each rank a stream of its own"
+    )]
+    SharedStream {
+        /// One rank.
+        first: u32,
+        /// The other.
+        second: u32,
+    },
+    /// A collective on a host executor runs all ranks in one call.
+    #[error(
+        "`launch` runs one rank, and on `{executor}` the {ranks} ranks of a group run in one call: use `launch_all`"
+    )]
+    NeedsLaunchAll {
+        /// The executor.
+        executor: &'static str,
+        /// Ranks of the group.
+        ranks: u32,
+    },
+    /// A one-grid kernel launched on one rank, or on ranks with different inputs present.
+    #[error(
+        "the kernel was prepared with `one_grid()`, which runs all ranks in one launch: use `launch_all`, with the same optional inputs on every rank, and outside captures"
+    )]
+    OneGrid,
+    /// Not one of each per rank.
+    #[error("got {got} {what} for a group of {expected} ranks: give one per rank, in rank order")]
+    Count {
+        /// `kernels`, `queues`, `bundles` or `ranks`.
+        what: &'static str,
+        /// The group's size.
+        expected: usize,
+        /// What came.
+        got: usize,
+    },
+    /// Ranks or kernels of another group, or in another order.
+    #[error(
+        "{what} {at} is rank {got_rank} of {got_group}, and must be rank {at} of the first one's group: give those of one group, in rank order"
+    )]
+    OtherGroup {
+        /// `kernel` or `rank`.
+        what: &'static str,
+        /// Where in the list.
+        at: usize,
+        /// Its rank.
+        got_rank: u32,
+        /// `the same group` or `another group`.
+        got_group: &'static str,
+    },
+    /// Kernels that were not prepared together.
+    #[error(
+        "kernel {at} was prepared with another {what} than kernel 0 ({got}, not {expected}): launch kernels that were prepared together"
+    )]
+    OtherKernel {
+        /// Where in the list.
+        at: usize,
+        /// What differs.
+        what: &'static str,
+        /// Kernel 0's.
+        expected: String,
+        /// This kernel's.
+        got: String,
+    },
+    /// T must be equal on all ranks.
+    #[error("rank {rank} launches {got} tokens, and rank 0 {expected}: all ranks launch the same")]
+    TokensDiffer {
+        /// The rank.
+        rank: u32,
+        /// Rank 0's.
+        expected: usize,
+        /// This rank's.
+        got: usize,
+    },
+    /// An earlier launch waited for a peer in vain.
+    #[error(
+        "{0}; its outputs and those of later launches are NaN: find out why that rank did not come, then reset the group with `seamline::reset`"
+    )]
+    Fault(Fault),
+    /// The first launch of a lazy kernel compiles, which a capture forbids.
+    #[error(
+        "the kernel was prepared with `lazy()` and is not compiled yet, and the stream is being captured: launch it once before the capture, or leave `lazy()` out"
+    )]
+    LazyCapture,
+    /// cudarc's event tracking waits on events from outside the capture.
+    #[error(
+        "`{argument}` is a cudarc slice whose context tracks events, and the stream is being captured: call `unsafe {{ ctx.disable_event_tracking() }}` before the capture, or give raw pointers"
+    )]
+    TrackedCapture {
+        /// The argument.
+        argument: String,
+    },
+
+    // Preparing.
+    /// Dims that do not fit the pattern.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// `max_tokens` out of range.
+    #[error("`max_tokens` is {got}, and must be in 1..={max}")]
+    MaxTokens {
+        /// What came.
+        got: usize,
+        /// The most.
+        max: usize,
+    },
+    /// `exchange_tokens` out of range.
+    #[error("`exchange_tokens` is {got}, and must be in 1..={max}")]
+    ExchangeTokens {
+        /// What came.
+        got: usize,
+        /// The most.
+        max: usize,
+    },
+    /// More variants than are compiled unasked.
+    #[error(
+        "{optional} inputs are optional ({names}), which makes {variants} variants: name those you launch with `Prepare::variants`"
+    )]
+    TooManyVariants {
+        /// How many are optional.
+        optional: usize,
+        /// Their names.
+        names: String,
+        /// Two to their power.
+        variants: u64,
+    },
+    /// `Prepare::variants` names something that is not an optional input.
+    #[error(
+        "`{name}` is not an optional input: `Prepare::variants` takes the names of those that are absent, out of {optional}"
+    )]
+    UnknownVariant {
+        /// What came.
+        name: String,
+        /// The optional inputs.
+        optional: String,
+    },
+    /// A group of no ranks, or of too many.
+    #[error("the group has {got} ranks, and must have 1 to {max}")]
+    GroupSize {
+        /// What came.
+        got: u32,
+        /// The most.
+        max: u32,
+    },
+    /// The ranks prepared different things.
+    #[error(
+        "rank {rank} prepared another {what} than rank 0 ({got}, not {expected}): all ranks prepare the same"
+    )]
+    Disagree {
+        /// The first rank that differs.
+        rank: u32,
+        /// What differs.
+        what: &'static str,
+        /// Rank 0's.
+        expected: String,
+        /// This rank's.
+        got: String,
+    },
+    /// A rank did not come to `prepare`.
+    #[error(
+        "waited {waited:?} for ranks {missing:?} to prepare: `prepare` is collective, from one thread per rank (`prepare_all` prepares all from one thread)"
+    )]
+    PeerTimeout {
+        /// Who did not come.
+        missing: Vec<u32>,
+        /// How long.
+        waited: Duration,
+    },
+    /// An executor's own error.
+    #[error("{executor}: {reason}")]
+    Executor {
+        /// The executor.
+        executor: &'static str,
+        /// Its message.
+        reason: String,
+    },
+
+    // CUDA.
+    /// No CUDA driver.
+    #[error(
+        "no CUDA driver was found (searched the loader's paths for {searched}): install the NVIDIA driver, or run on the host with `Group::simulated` or `Group::reference`"
+    )]
+    NoDriver {
+        /// The library's names.
+        searched: String,
+    },
+    /// A driver call failed.
+    #[error("{doing} failed: {code} ({text})")]
+    Driver {
+        /// What was being done.
+        doing: String,
+        /// The driver's name for it.
+        code: String,
+        /// The driver's words.
+        text: String,
+    },
+    /// A GPU without clusters and dependent launches.
+    #[error("{device} has compute capability {}.{}, and kernels need 9.0 (Hopper) or newer", .capability.0, .capability.1)]
+    OldDevice {
+        /// The device's name.
+        device: String,
+        /// Major and minor.
+        capability: (u32, u32),
+    },
+    /// No NVRTC.
+    #[error(
+        "NVRTC was not found; searched, in this order: {searched}. install the CUDA toolkit or `pip install nvidia-cuda-nvrtc`, or set SEAMLINE_NVRTC_PATH to the folder that holds libnvrtc"
+    )]
+    NoNvrtc {
+        /// Where.
+        searched: String,
+    },
+    /// An NVRTC that cannot be used.
+    #[error("NVRTC at {path} cannot be used: {reason}")]
+    BadNvrtc {
+        /// Where it is.
+        path: String,
+        /// Why not.
+        reason: String,
+    },
+    /// An NVRTC that does not know the GPU.
+    #[error("NVRTC {}.{} does not compile for {arch} (it knows {known}): install a newer one", .version.0, .version.1)]
+    OldNvrtc {
+        /// Major and minor.
+        version: (i32, i32),
+        /// What was wanted.
+        arch: String,
+        /// What it compiles for.
+        known: String,
+    },
+    /// Generated code did not compile: a bug of seamline, or of an operation's own code.
+    #[error("the generated code did not compile for {arch}\n{excerpt}")]
+    Compile {
+        /// For what.
+        arch: String,
+        /// The compiler's errors, each with the generated lines around it.
+        excerpt: String,
+        /// All that the compiler said.
+        log: String,
+    },
+    /// What would not all be resident, and so might wait for ever.
+    #[error(
+        "{ranks} ranks on one GPU need {needed} clusters of {ctas} CTAs resident at once for {tokens} tokens, and {available} fit: use fewer ranks, or a smaller `exchange_tokens`"
+    )]
+    Residency {
+        /// Ranks on the device.
+        ranks: u32,
+        /// Tokens of one launch.
+        tokens: u64,
+        /// CTAs of a cluster.
+        ctas: u32,
+        /// Clusters that must be resident.
+        needed: u64,
+        /// Clusters that can be.
+        available: u64,
+    },
+}

@@ -1,0 +1,36 @@
+//! Small cases with all ranks in one grid: what compute-sanitizer can run.
+
+use super::support::{Crossing, Fixture, InPlace, ReduceOnly, Seam, gpu};
+use seamline::prelude::*;
+use seamline::{ErrorKind, untyped};
+use seamline_codegen::Presence;
+use seamline_codegen::workload::{Kind, Workload};
+
+#[test]
+fn one_grid_stores_the_same_bits() {
+    let Some(gpu) = gpu() else { return };
+    for graph in [Seam::GRAPH, ReduceOnly::GRAPH, InPlace::GRAPH, Crossing::GRAPH] {
+        for (ranks, hidden) in [(1, 512), (2, 1000), (4, 2048)] {
+            let options = Prepare::new(6).exchange_tokens(4).one_grid();
+            let fixture = Fixture::new(&gpu, graph, ranks, hidden, 4, &options);
+            let program = fixture.program(Presence::ALL);
+            for (tokens, kind) in
+                [(1, Kind::Ordinary), (6, Kind::OutOfRange), (3, Kind::NoRows), (6, Kind::InfAndNan)]
+            {
+                let workload = Workload::new(&program, tokens, 9, kind);
+                fixture.run(&format!("{}, N={ranks} T={tokens} {kind:?}", program.name), &program, &workload);
+            }
+        }
+    }
+}
+
+#[test]
+fn one_grid_is_not_launched_rank_by_rank() {
+    let Some(gpu) = gpu() else { return };
+    let fixture = Fixture::new(&gpu, Seam::GRAPH, 2, 512, 4, &Prepare::new(4).one_grid());
+    let program = fixture.program(Presence::ALL);
+    let memory = fixture.memory(&program, &Workload::new(&program, 4, 9, Kind::Ordinary));
+    let args = memory[0].args(&program);
+    let error = untyped::launch(&fixture.kernels[0], &fixture.streams[0], 4, args).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::OneGrid), "{error}");
+}
