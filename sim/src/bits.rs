@@ -20,6 +20,10 @@ impl Bits {
         self.count == 0
     }
 
+    pub fn contains(&self, i: usize) -> bool {
+        self.words.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 == 1)
+    }
+
     pub fn insert(&mut self, i: usize) {
         let (word, bit) = (&mut self.words[i / 64], 1 << (i % 64));
         self.count += usize::from(*word & bit == 0);

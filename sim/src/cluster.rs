@@ -29,6 +29,8 @@ pub(crate) enum Wait {
         address: u64,
         seen: u32,
     },
+    /// The order's whim.
+    Asleep,
     Ended,
 }
 
@@ -106,6 +108,7 @@ impl Cluster {
     /// Does what thread `t` asks.
     pub fn handle(&mut self, t: usize, request: Request, layout: &mut Layout) -> Result<Outcome, Violation> {
         match request {
+            // Whether it sleeps is the machine's to say.
             Request::Pause => {}
             Request::Barrier(barrier) => return self.barrier(t, barrier),
             Request::Shuffle { bits, mask } => self.shuffle(t, bits, mask)?,
@@ -133,6 +136,11 @@ impl Cluster {
     fn poll(&mut self, t: usize, wait: Wait) {
         self.suspend(t, wait);
         self.polling.insert(t);
+    }
+
+    /// Until the machine wakes it.
+    pub fn sleep(&mut self, t: usize) {
+        self.suspend(t, Wait::Asleep);
     }
 
     pub fn wake(&mut self, t: usize) {
@@ -292,8 +300,8 @@ impl Cluster {
         })
     }
 
-    /// Wakes threads whose memory has changed; with `clock`, all of them, to look at the time.
-    pub fn wake_polls(&mut self, clock: bool) -> bool {
+    /// Wakes threads whose memory has changed; when time has passed, all of them, to look at the clock.
+    pub fn wake_polls(&mut self, time_has_passed: bool) -> bool {
         let polling = self.polling.iter().collect::<Vec<_>>();
         let mut woken = false;
         for t in polling {
@@ -303,7 +311,7 @@ impl Cluster {
                 Wait::Word { address, seen } => seen != unsafe { (address as *const u32).read_volatile() },
                 _ => true,
             };
-            if changed || clock {
+            if changed || time_has_passed {
                 if !changed {
                     self.threads[t].fiber.context().granted.set(GRANTED);
                 }

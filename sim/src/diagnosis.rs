@@ -69,7 +69,7 @@ impl Scene<'_> {
         let mut waits = Vec::<Waiting>::new();
         for cluster in clusters {
             for (t, thread) in cluster.threads.iter().enumerate() {
-                if matches!(thread.wait, Wait::Turn | Wait::Ended) {
+                if matches!(thread.wait, Wait::Turn | Wait::Asleep | Wait::Ended) {
                     continue;
                 }
                 let group = (cluster.launch, cluster.place(t), discriminant(&thread.wait));
@@ -92,7 +92,7 @@ impl Scene<'_> {
         let there = |address| describe(&self.launches[cluster.launch].memory, address);
         let thread = &cluster.threads[t];
         match thread.wait {
-            Wait::Turn | Wait::Ended => "nothing".into(),
+            Wait::Turn | Wait::Asleep | Wait::Ended => "nothing".into(),
             Wait::Block => "its block, at `block_barrier`".into(),
             Wait::Cluster => "its cluster, at `cluster_wait`".into(),
             Wait::Grid => "the launch before it, at `grid_wait`".into(),

@@ -18,6 +18,7 @@ mod bits;
 mod cache;
 mod cluster;
 mod compile;
+mod delivery;
 mod diagnosis;
 mod error;
 mod executor;

@@ -19,6 +19,8 @@ use crate::{Options, Report};
 use std::cell::Cell;
 use std::collections::HashMap;
 
+/// Once in so many pauses, a thread sleeps until nobody else can run.
+const SLEEP_ONE_IN: usize = 32;
 /// How far the clock moves when all wait, at first; then four times as far, until someone gets on.
 const FIRST_TICK_NS: u64 = 100_000;
 /// A wait that lasts so long, by the machine's clock, has no bound.
@@ -33,6 +35,8 @@ struct State {
     start_at: u64,
     /// May begin before its predecessor ends.
     early: bool,
+    /// Some of its threads fall asleep. Those of others do not, so that ranks draw far apart.
+    sleepy: bool,
     began: bool,
     /// Clusters that have not begun; the last one is next.
     pending: Vec<u32>,
@@ -61,6 +65,8 @@ pub(crate) struct Machine<'a> {
     heads: Vec<Option<usize>>,
     /// Launches with clusters that have not begun.
     pending: Vec<usize>,
+    /// Threads that a random order has put to sleep, by cluster and index: they go on when nobody else can.
+    sleepers: Vec<(usize, usize)>,
     /// Clusters with a thread that can run.
     active: Bits,
     cursor: usize,
@@ -97,6 +103,7 @@ impl<'a> Machine<'a> {
                 layout: Layout::default(),
                 start_at: world.clock() + delay,
                 early: launch.dependent && chooser.perhaps(2),
+                sleepy: chooser.perhaps(2),
                 began: false,
                 pending: Vec::new(),
                 clusters_alive: 0,
@@ -105,7 +112,8 @@ impl<'a> Machine<'a> {
                 next: None,
             });
         }
-        let view = |(launch, state): (&Launch, &State)| LaunchView {
+        let view = |(index, (launch, state)): (usize, (&Launch, &State))| LaunchView {
+            index,
             memory: launch.memory.clone(),
             open: Cell::new(state.previous.is_none()),
         };
@@ -113,12 +121,13 @@ impl<'a> Machine<'a> {
         Ok(Machine {
             launches,
             clusters: Vec::new(),
-            views: launches.iter().zip(&states).map(view).collect(),
+            views: launches.iter().zip(&states).enumerate().map(view).collect(),
             world,
             states,
             arena: Arena::take(),
             heads,
             pending: Vec::new(),
+            sleepers: Vec::new(),
             active: Bits::default(),
             cursor: 0,
             chooser,
@@ -135,10 +144,15 @@ impl<'a> Machine<'a> {
             if self.chooser.perhaps(8) {
                 self.begin_cluster()?;
             }
-            if self.chooser.perhaps(64) {
-                self.wake_polls(false);
+            if self.chooser.perhaps(256) && !self.clusters.is_empty() {
+                let any = self.chooser.below(self.clusters.len());
+                self.wake_polls_of(any, false);
             }
-            let advanced = self.step()? || self.begin_cluster()? || self.wake_polls(false);
+            let advanced = self.step()?
+                || self.begin_cluster()?
+                || self.wake_polls(false)
+                || self.wake_sleepers()
+                || self.deliver();
             if !advanced && !self.pass_time()? {
                 break;
             }
@@ -151,14 +165,24 @@ impl<'a> Machine<'a> {
 
     /// Runs one thread until it waits; false if none can run.
     fn step(&mut self) -> Result<bool, SimError> {
-        let Some(c) = self.chooser.pick(&self.active, self.cursor) else { return Ok(false) };
-        self.cursor = c;
+        // Also a random order stays with a cluster for a while: its stacks are in the cache.
+        let stays = self.active.contains(self.cursor) && !self.chooser.perhaps(16);
+        if !stays {
+            let Some(c) = self.chooser.pick(&self.active, self.cursor) else { return Ok(false) };
+            self.cursor = c;
+        }
+        let c = self.cursor;
         let Some(cluster) = &mut self.clusters[c] else { return Ok(false) };
         let Some(t) = self.chooser.pick(&cluster.ready, cluster.cursor) else { return Ok(false) };
         cluster.cursor = self.chooser.after(t);
         self.report.switches += 1;
         let request = cluster.threads[t].fiber.resume();
         let waits_on = matches!(request, Some(Request::Pause | Request::Poll | Request::Word { .. }));
+        let sleepy = self.states[cluster.launch].sleepy;
+        if sleepy && matches!(request, Some(Request::Pause)) && self.chooser.perhaps(SLEEP_ONE_IN) {
+            cluster.sleep(t);
+            self.sleepers.push((c, t));
+        }
         let outcome = match request {
             Some(request) => cluster.handle(t, request, &mut self.states[cluster.launch].layout),
             None => cluster.end(t),
@@ -207,6 +231,9 @@ impl<'a> Machine<'a> {
     }
 
     fn launch_ended(&mut self, launch: usize) {
+        if let Some(delivery) = &self.world.delivery {
+            delivery.arrive(launch);
+        }
         let Some(next) = self.states[launch].next else { return };
         // It has itself waited for those before it, so all of them have ended.
         self.views[next].open.set(true);
@@ -312,19 +339,39 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Wakes threads whose memory has changed, or all that wait for memory.
-    fn wake_polls(&mut self, clock: bool) -> bool {
-        let mut woken = false;
-        for c in 0..self.clusters.len() {
-            if let Some(cluster) = &mut self.clusters[c]
-                && !cluster.polling.is_empty()
-                && cluster.wake_polls(clock)
-            {
-                self.active.insert(c);
-                woken = true;
-            }
+    /// Wakes threads whose memory has changed; when time has passed, all that wait for memory.
+    fn wake_polls(&mut self, time_has_passed: bool) -> bool {
+        // All of them, not up to the first that wakes.
+        (0..self.clusters.len()).fold(false, |woken, c| self.wake_polls_of(c, time_has_passed) || woken)
+    }
+
+    fn wake_polls_of(&mut self, c: usize, time_has_passed: bool) -> bool {
+        let Some(cluster) = &mut self.clusters[c] else { return false };
+        let woken = !cluster.polling.is_empty() && cluster.wake_polls(time_has_passed);
+        if woken {
+            self.active.insert(c);
         }
         woken
+    }
+
+    /// Wakes some of the threads that sleep; false if none does.
+    fn wake_sleepers(&mut self) -> bool {
+        // A few at a time: each should outlast as much as it can, and many must not take as many rounds.
+        let some = self.sleepers.len().div_ceil(8);
+        for _ in 0..some {
+            let chosen = self.chooser.below(self.sleepers.len());
+            let (c, t) = self.sleepers.swap_remove(chosen);
+            if let Some(cluster) = &mut self.clusters[c] {
+                cluster.wake(t);
+                self.active.insert(c);
+            }
+        }
+        some > 0
+    }
+
+    /// All wait for memory: lets a store arrive that is under way; false if none is.
+    fn deliver(&mut self) -> bool {
+        self.world.delivery.as_ref().is_some_and(|d| d.advance())
     }
 
     /// All wait: moves the clock. False if nothing is left to run.

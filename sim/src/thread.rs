@@ -49,7 +49,7 @@ pub(crate) enum Request {
         address: u64,
         seen: u32,
     },
-    /// To be asked again: others may run in between.
+    /// Others may run in between, in a random order as long as they can.
     Pause,
     Shared {
         tag: u64,
@@ -77,6 +77,7 @@ pub(crate) enum Broken {
 /// What all threads of a launch share.
 #[derive(Debug)]
 pub(crate) struct LaunchView {
+    pub index: usize,
     pub memory: Vec<Range>,
     /// The launch before has ended: `grid_wait` returns at once.
     pub open: Cell<bool>,
@@ -200,6 +201,13 @@ impl Context {
         unsafe { (*self.switch.get()).suspend(request) }
     }
 
+    /// Lets others run before an access to what ranks share, now and then.
+    fn pause(&self) {
+        if self.world().interleaves() {
+            self.ask(Request::Pause);
+        }
+    }
+
     /// Stops for good: the scheduler ends the run.
     #[cold]
     fn broken(&self, rule: Broken) {
@@ -226,6 +234,11 @@ impl Context {
     fn may_precede_wait(&self, access: Access, address: u64, bytes: u32) -> bool {
         let memory = &self.launch().memory;
         memory.iter().any(|r| r.usage == crate::Usage::Weights && r.allows(access, address, bytes.into()))
+    }
+
+    /// Whether it may itself have stored a row there.
+    fn pushes_to(&self, address: u64) -> bool {
+        self.launch().memory.iter().any(|r| r.allows(Access::Push, address, 16))
     }
 
     /// Whether a look that found nothing new is for free.
@@ -264,13 +277,17 @@ pub(crate) static HOST: Host = Host {
 
 extern "C" fn access(thread: &Context, access: Access, at: *const c_void, bytes: u32, place: Place) {
     thread.check(access, at as u64, bytes, place);
+    if access == Access::ControlStore {
+        thread.pause();
+    }
 }
 
 extern "C" fn exchange_load(thread: &Context, at: *const c_void, words: &mut [u32; 4], place: Place) {
     let address = at as u64;
     thread.check(Access::Poll, address, 16, place);
-    if thread.world().interleaves() {
-        thread.ask(Request::Pause);
+    thread.pause();
+    if let Some(delivery) = thread.world().delivery.as_ref().filter(|_| thread.pushes_to(address)) {
+        delivery.settle(address);
     }
     // SAFETY: checked: 16 aligned bytes of this rank's exchange memory.
     *words = unsafe { read(address) };
@@ -294,10 +311,7 @@ extern "C" fn exchange_store(
 ) {
     let address = at as u64;
     thread.check(access, address, 16, place);
-    let world = thread.world();
-    if world.interleaves() {
-        thread.ask(Request::Pause);
-    }
+    thread.pause();
     let empty = empty_words(*words);
     match access {
         Access::Arm if empty < 4 => thread.broken(Broken::ArmsFull { address }),
@@ -308,21 +322,18 @@ extern "C" fn exchange_store(
         }
         _ => {}
     }
-    // One word after the other, in any order: a vector is not atomic.
-    let first = world.first_word();
-    for i in 0..4 {
-        let word = (first + i) % 4;
+    match &thread.world().delivery {
+        // SAFETY: checked, as above; the machine calls `arrive` at the end of each launch.
+        Some(delivery) => unsafe { delivery.store(thread.launch().index, address, words) },
         // SAFETY: as above.
-        unsafe { (address as *mut u32).add(word).write_volatile(words[word]) };
-        if i < 3 && world.interleaves() {
-            thread.ask(Request::Pause);
-        }
+        None => (0..4).for_each(|i| unsafe { (address as *mut u32).add(i).write_volatile(words[i]) }),
     }
 }
 
 extern "C" fn control_load(thread: &Context, at: *const u32, place: Place) -> u32 {
     let address = at as u64;
     thread.check(Access::ControlLoad, address, 4, place);
+    thread.pause();
     // SAFETY: checked: an aligned control word.
     let value = unsafe { at.read_volatile() };
     let repeated = match thread.last.get() {

@@ -1,5 +1,6 @@
 //! What every thread of a run shares: the clock, and chance.
 
+use crate::delivery::Delivery;
 use crate::order::{Order, Rng};
 use std::cell::{Cell, RefCell};
 
@@ -11,6 +12,8 @@ pub(crate) struct World {
     reads: Cell<u64>,
     /// Chance, in a random order.
     rng: Option<RefCell<Rng>>,
+    /// Stores that are under way, in a random order.
+    pub delivery: Option<Delivery>,
 }
 
 /// A random order interleaves one access to exchange memory in so many.
@@ -18,13 +21,15 @@ const INTERLEAVE_ONE_IN: usize = 16;
 
 impl World {
     pub fn new(order: Order) -> World {
-        let rng = match order {
-            // Not the scheduler's own stream.
-            Order::Random(seed) => Some(RefCell::new(Rng(!seed))),
-            _ => None,
+        let (rng, delivery) = match order {
+            // Streams of their own, apart from the scheduler's.
+            Order::Random(seed) => {
+                (Some(RefCell::new(Rng(!seed))), Some(Delivery::new(seed.rotate_left(32))))
+            }
+            _ => (None, None),
         };
         // A clock that begins at 0 would hide kernels that take 0 for "not read yet" and are wrong about it.
-        World { clock: Cell::new(1_000_000), reads: Cell::new(0), rng }
+        World { clock: Cell::new(1_000_000), reads: Cell::new(0), rng, delivery }
     }
 
     pub fn clock(&self) -> u64 {
@@ -47,10 +52,5 @@ impl World {
     /// Whether others run before this access.
     pub fn interleaves(&self) -> bool {
         self.rng.as_ref().is_some_and(|rng| rng.borrow_mut().one_in(INTERLEAVE_ONE_IN))
-    }
-
-    /// The word of a vector that is written first.
-    pub fn first_word(&self) -> usize {
-        self.rng.as_ref().map_or(0, |rng| rng.borrow_mut().below(4))
     }
 }

@@ -196,3 +196,19 @@ fn a_rank_that_never_comes_ends_in_a_fault_at_once() {
         }
     }
 }
+
+/// The size that must take at most 2 s on two cores, with room for a machine that is slow or busy.
+#[test]
+fn eight_ranks_take_seconds() {
+    let mut group = Group::new(program(K25, 7168, 8, 8, Presence::ALL), 8);
+    let workload = Workload::new(&group.program, 8, 1, Kind::Ordinary);
+    let expected = reference::run(&group.program, &workload.inputs(), 8).unwrap();
+    for order in [Order::Forward, Order::Reverse, Order::Random(1)] {
+        let mut calls = [group.call(&workload)];
+        let start = Instant::now();
+        let report = group.run(&mut calls, &Options::new(order)).unwrap_or_else(|e| panic!("{e}"));
+        println!("{order}: {:?}, {report:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(20));
+        assert_eq!(calls[0].difference(&group.program, &expected), None);
+    }
+}

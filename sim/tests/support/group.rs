@@ -1,4 +1,5 @@
 //! A group of ranks over host memory: what the runtime does, as far as a kernel can tell.
+#![allow(dead_code, reason = "each test takes a part")]
 
 use seamline_codegen::abi::{self, Slot};
 use seamline_codegen::emit::{Module, Target, emit};

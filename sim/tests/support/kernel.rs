@@ -1,4 +1,5 @@
 //! Small kernels, written by hand, and the memory that they run on.
+#![allow(dead_code, reason = "each test takes a part")]
 
 use seamline_sim::{DEVICE_LAYER, Launch, Library, Options, Range, Report, SimError, Source, Usage};
 use std::sync::Arc;
