@@ -90,16 +90,21 @@ impl Phases {
             .collect()
     }
 
-    /// Whether a value computed before the exchange is read after it. Then a thread must keep one token in registers from
-    /// sending to receiving, and cannot send several first.
+    /// Whether something known before the exchange is needed after it, and memory no longer has it: a computed value, or an input
+    /// that is by then overwritten in place. Then a thread must keep one token in registers from sending to receiving, and cannot
+    /// send several first.
     pub fn crosses_exchange(&self, program: &Program) -> bool {
         let Some(exchange) = self.exchange else { return false };
-        program.regs().any(|(reg, line)| {
-            !matches!(line.inst, Inst::Load(_) | Inst::Const(_) | Inst::AllReduce(_) | Inst::Store(..))
-                && self.available(program, reg) <= Some(exchange)
-                && self.phase(reg).is_some()
-                && self.last_use(reg) > Some(exchange)
-                && !self.is_wire(program, reg)
+        let overwritten = |param| {
+            program.regs().any(|(reg, line)| {
+                matches!(line.inst, Inst::Store(_, output) if program.outputs[output.0 as usize].in_place == Some(param))
+                    && self.phase(reg) <= Some(exchange)
+            })
+        };
+        program.regs().filter(|(reg, _)| self.last_use(*reg) > Some(exchange)).any(|(reg, line)| match line.inst {
+            Inst::Load(param) => overwritten(param),
+            Inst::Const(_) | Inst::AllReduce(_) => false,
+            _ => self.available(program, reg) <= Some(exchange) && !self.is_wire(program, reg),
         })
     }
 

@@ -105,6 +105,19 @@ fn value_needed_on_both_sides_of_the_exchange_forbids_waves() {
     assert!((1..=most).all(|t| !planner.shape(t).geometry.waves));
 }
 
+#[test]
+fn input_overwritten_before_the_exchange_and_read_after_it_forbids_waves() {
+    let body = |after: &str| {
+        let source = format!(
+            "(x: Tokens, mut r: Tokens) -> (Tokens, Tokens) {{ let old = r; r += x; let s = all_reduce(x) + {after}; (r, s) }}"
+        );
+        bind(&graph(&source), 4096, 2)
+    };
+    let (old, other) = (body("old"), body("x"));
+    assert!(Phases::of(&old).crosses_exchange(&old));
+    assert!(!Phases::of(&other).crosses_exchange(&other));
+}
+
 /// Each lane of a row belongs to exactly one thread, and no CTA is idle.
 fn covers(geometry: &Geometry, hidden: u32) {
     let lanes = hidden.div_ceil(8);

@@ -32,7 +32,8 @@ template <int RANKS> struct Exchange {
 };
 
 // One lane of a slot. With SELF, this rank's own lane travels through its region too, for a launch that cannot keep it in
-// registers between sending and receiving.
+// registers between sending and receiving. A launch without SELF does not empty that row; it need not, because the thread that
+// reads it is the one that wrote it.
 template <class Spec, bool SELF> struct Slot {
   typedef typename Spec::Args Args;
   typedef Packed<typename Spec::Wire> Pack;

@@ -26,7 +26,7 @@ pub(super) fn check(plan: &Plan, variant: &Variant, loaded: &Loaded) -> Result<(
     for step in variant.steps() {
         let shape = step.shape(step.up_to);
         let config = Config::of(&shape);
-        let available = active_clusters(&loaded.functions[step.entry], &config)?;
+        let available = active_clusters(&loaded.functions[step.entry], &config, plan.site.device.sms)?;
         let needed = u64::from(shape.clusters) * share;
         if needed > available {
             return Err(ErrorKind::Residency {
@@ -42,8 +42,13 @@ pub(super) fn check(plan: &Plan, variant: &Variant, loaded: &Loaded) -> Result<(
     Ok(())
 }
 
-/// Clusters of `config` that the device holds at once.
-fn active_clusters(function: &CudaFunction, config: &Config) -> Result<u64, Error> {
+/// Clusters of `config` that the device, of `sms` multiprocessors, holds at once.
+fn active_clusters(function: &CudaFunction, config: &Config, sms: u32) -> Result<u64, Error> {
+    // The driver counts clusters for launches that have the attribute: for others it answers 0.
+    if config.cluster == 1 {
+        let blocks = function.occupancy_max_active_blocks_per_multiprocessor(config.threads, 0, None);
+        return Ok(u64::from(blocks.doing(|| "asking how many blocks fit".into())?) * u64::from(sms));
+    }
     let mut clusters = 0;
     let mut prepared = Prepared::new(config, std::ptr::null_mut());
     let config = prepared.config();
