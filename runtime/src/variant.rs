@@ -137,3 +137,59 @@ pub(crate) fn describe(graph: &Graph, present: Presence) -> String {
         false => format!("no {}", absent.join(" and no ")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seamline_codegen::{DType, Dims, Elem, Fixed, Node, Op, Output, Param, Request, Role, ValueId};
+
+    /// `out = all_reduce(x) + x`, or without the second use, which decides whether a value crosses the exchange.
+    fn program(hidden: u32, ranks: u32, crossing: bool) -> Program {
+        let node = |op| Node { op, name: None };
+        let x =
+            Param { name: "x".into(), role: Role::Tokens(Elem::Pattern), optional: false, in_place: None };
+        let nodes = vec![
+            node(Op::Param(ParamId(0))),
+            node(Op::Neg(ValueId(0))),
+            node(Op::AllReduce(ValueId(1))),
+            node(Op::Add(ValueId(2), ValueId(if crossing { 1 } else { 0 }))),
+        ];
+        let out = Output { name: "out".into(), value: ValueId(3), elem: Elem::Pattern, in_place: None };
+        let graph = Graph {
+            name: "sum".into(),
+            params: vec![x].into(),
+            nodes: nodes.into(),
+            outputs: vec![out].into(),
+            fixed: Fixed::default(),
+        };
+        let request = Request { hidden: Some(hidden), top_k: None, dtype: Some(DType::Bf16), ranks };
+        graph.bind(&Dims::bind(&graph, &request, Presence::ALL).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn steps_are_the_planners_shapes() {
+        for (hidden, ranks, per_device) in
+            [(7168, 8, 8), (7168, 8, 1), (2880, 2, 2), (40, 4, 1), (7168, 1, 1), (1000, 1, 1)]
+        {
+            for (crossing, early_trigger) in [(false, false), (true, false), (false, true)] {
+                let program = program(hidden, ranks, crossing);
+                let site = Site {
+                    device: DeviceModel::H200,
+                    ranks_per_device: per_device,
+                    early_trigger,
+                    one_grid: false,
+                };
+                let planner = site.planner(&program);
+                let most = planner.tokens_per_launch().min(3000);
+                let variant = Variant::new(program.clone(), Presence::ALL, most, &site);
+                for tokens in 1..=most {
+                    let step = variant.step(tokens);
+                    assert_eq!(step.shape(tokens), planner.shape(tokens), "H={hidden} N={ranks} T={tokens}");
+                    let entry = &variant.module().entries[step.entry];
+                    assert_eq!(entry.geometry, step.geometry, "H={hidden} N={ranks} T={tokens}");
+                }
+                assert!(variant.steps.len() < 12, "a step is a range, not a token");
+            }
+        }
+    }
+}
