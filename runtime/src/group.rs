@@ -35,6 +35,10 @@ impl Group {
     /// `ranks` ranks on one GPU, which exchange through its memory: for development and tests. Each needs a
     /// stream of its own.
     ///
+    /// Streams share the device's hardware queues, of which a process has 8 unless
+    /// `CUDA_DEVICE_MAX_CONNECTIONS` says otherwise (up to 32) before its first CUDA call. Of two ranks on one
+    /// queue, one may wait in vain for the other: set it when the process has more streams than that.
+    ///
     /// # Errors
     /// A GPU that is too old, a driver that fails, or more ranks than a group can have.
     #[cfg(feature = "cuda")]

@@ -55,7 +55,7 @@ fn source(hidden: u32) -> (String, Vec<String>) {
     let request = Request { hidden: Some(hidden), top_k: None, dtype: Some(DType::Bf16), ranks: 2 };
     let program = graph.bind(&Dims::bind(&graph, &request, Presence::ALL).unwrap()).unwrap();
     let geometries = Planner::new(&program, DeviceModel::H200, 1, false).geometries(4);
-    let module = emit(&program, &Target { geometries, early_trigger: false, one_grid: false });
+    let module = emit(&program, &Target { geometries, early_trigger: false, one_grid: true });
     (module.cuda(), module.entries.iter().map(|e| e.name.clone()).collect())
 }
 

@@ -67,6 +67,9 @@ pub struct Gpu {
 pub fn gpu() -> Option<Gpu> {
     static ONE: Mutex<()> = Mutex::new(());
     let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    // Streams that come and go must not put two ranks on one hardware queue.
+    // SAFETY: one test at a time comes here, and no other thread touches the environment.
+    unsafe { std::env::set_var("CUDA_DEVICE_MAX_CONNECTIONS", "32") };
     match cuda::context(0).and_then(|context| Group::single(&context).map(|_| context)) {
         Ok(context) => {
             // SAFETY: tests wait for the device before they reuse memory on another stream.
