@@ -11,7 +11,6 @@ use crate::variant::Variant;
 use seamline_codegen::schedule::{DeviceModel, LaunchShape};
 use seamline_codegen::{OutputId, ParamId, reference};
 use std::fmt;
-use std::marker::PhantomData;
 
 /// Runs kernels on the host, all ranks of a group at once.
 pub trait Executor: fmt::Debug + Send + Sync {
@@ -57,7 +56,6 @@ pub struct HostLaunch<'a> {
     pub(crate) words: Vec<u64>,
     pub(crate) shape: LaunchShape,
     pub(crate) entry: usize,
-    pub(crate) memory: PhantomData<&'a mut [u8]>,
 }
 
 impl HostLaunch<'_> {

@@ -13,7 +13,6 @@ use crate::signature::{Argument, Kind, Rows};
 use crate::variant::Variant;
 use seamline_codegen::abi::STATUS_WORDS;
 use seamline_codegen::{MAX_ARGS, OutputId, ParamId, reference};
-use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 
 pub(crate) fn launch(
@@ -74,7 +73,6 @@ fn run(host: &dyn HostKernel, kernels: &[&Inner], bound: &[Bound<'_>], tokens: u
                 words: kernel.packings[bound.variant_index].pack(&bound.values, first, tokens).to_vec(),
                 shape: step.shape(tokens),
                 entry: step.entry,
-                memory: PhantomData,
             });
         }
     }
@@ -118,14 +116,11 @@ impl<'a> Bound<'a> {
 
     /// The argument of output `id`: that of its parameter, or its own.
     fn output(&self, id: OutputId) -> (&Argument, Value) {
-        let outputs = &self.variant.program().outputs;
-        let (params, own) = (self.variant.program().params.len(), |o: &&_| {
-            let output: &seamline_codegen::program::BoundOutput = o;
-            output.in_place.is_none()
-        });
-        let at = match outputs[id.0 as usize].in_place {
+        let program = self.variant.program();
+        let before = &program.outputs[..id.0 as usize];
+        let at = match program.outputs[id.0 as usize].in_place {
             Some(param) => param.0 as usize,
-            None => params + outputs[..id.0 as usize].iter().filter(own).count(),
+            None => program.params.len() + before.iter().filter(|o| o.in_place.is_none()).count(),
         };
         (&self.kernel.plan.arguments[at], self.values[at])
     }
