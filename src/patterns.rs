@@ -135,7 +135,12 @@ pub fn ar_scaled_residual_rmsnorm(
 
 /// Residual add and norm without ranks: any model on one GPU.
 #[fused_pattern(crate = crate)]
-pub fn residual_rmsnorm(x: Tokens, residual_in: Tokens, rms_gamma: Channels, eps: Scalar) -> (Tokens, Tokens) {
+pub fn residual_rmsnorm(
+    x: Tokens,
+    residual_in: Tokens,
+    rms_gamma: Channels,
+    eps: Scalar,
+) -> (Tokens, Tokens) {
     let residual_out = x + residual_in;
     let norm_out = rms_norm(residual_out, rms_gamma, eps);
     (residual_out, norm_out)

@@ -1,10 +1,11 @@
 //! Reads what `cargo test` prints: one suite per test binary, and what each counted.
 
 use crate::report::Counts;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What a test prints, to the standard error that libtest does not capture, when it cannot run here.
-const SKIPPED: &str = "SKIPPED ";
+/// What a test prints, `SKIPPED: why`, when it cannot run here. `--show-output` brings it out.
+const SKIPPED: &str = "SKIPPED: ";
 
 /// One test binary, or the doc tests of one crate.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -12,10 +13,12 @@ pub struct Suite {
     pub name: String,
     pub counts: Counts,
     pub time: Duration,
-    /// Why tests were skipped.
-    pub skipped: Vec<String>,
+    /// Why tests were skipped, and which.
+    pub skipped: BTreeMap<String, BTreeSet<String>>,
     /// All it printed.
     pub text: String,
+    /// The test whose output comes.
+    test: String,
     ended: bool,
 }
 
@@ -55,9 +58,11 @@ impl Suite {
     fn line(&mut self, line: &str) {
         self.text += line;
         self.text.push('\n');
-        // With one test thread the name of the running test stands in front.
-        if let Some(at) = line.find(SKIPPED) {
-            self.skipped.push(line[at + SKIPPED.len()..].to_owned());
+        if let Some(test) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
+            self.test = test.to_owned();
+        }
+        if let Some(why) = line.strip_prefix(SKIPPED) {
+            self.skipped.entry(why.to_owned()).or_default().insert(self.test.clone());
         }
         if let Some(result) = line.strip_prefix("test result: ") {
             self.ended = true;
@@ -74,7 +79,8 @@ impl Suite {
 
     fn close(mut self) -> Suite {
         // libtest takes a test that returned early for one that passed.
-        let skipped = self.counts.passed.min(self.skipped.len() as u64);
+        let tests: BTreeSet<_> = self.skipped.values().flatten().collect();
+        let skipped = self.counts.passed.min(tests.len() as u64);
         self.counts.passed -= skipped;
         self.counts.skipped += skipped;
         if !self.ended {
@@ -123,15 +129,17 @@ mod tests {
             "   Compiling x\n     Running unittests src/lib.rs (target/debug/deps/seamline_codegen-0a1b)\n\
              test a ... ok\ntest result: FAILED. 11 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in 1.50s\n\
              \x20    Running tests/gpu.rs (target/debug/deps/gpu-0a1b)\n\
-             SKIPPED runs_on_gpu: no driver\ntest result: ok. 3 passed; 0 failed; 0 ignored; finished in 0.00s\n",
+             successes:\n---- runs_on_gpu stdout ----\nSKIPPED: no driver\nSKIPPED: no driver\n\
+             ---- replays stdout ----\nSKIPPED: no driver\n\
+             test result: ok. 3 passed; 0 failed; 0 ignored; finished in 0.00s\n",
         );
         assert_eq!(all.len(), 2);
         assert_eq!(all[0].name, "unit tests, seamline-codegen");
         assert_eq!(all[0].counts, Counts { passed: 11, failed: 2, skipped: 1 });
         assert_eq!(all[0].time, Duration::from_millis(1500));
         assert_eq!(all[1].name, "tests/gpu.rs");
-        assert_eq!(all[1].counts, Counts { passed: 2, failed: 0, skipped: 1 });
-        assert_eq!(all[1].skipped, ["runs_on_gpu: no driver"]);
+        assert_eq!(all[1].counts, Counts { passed: 1, failed: 0, skipped: 2 });
+        assert_eq!(all[1].skipped.keys().collect::<Vec<_>>(), ["no driver"]);
     }
 
     #[test]

@@ -24,7 +24,8 @@ pub fn run() -> Result<ExitCode> {
     for (name, arguments) in CHECKS {
         all += check(name, cargo(arguments).env("RUSTDOCFLAGS", "-D warnings"))?;
     }
-    let mut tests = cargo(&["test", "--workspace", "--no-fail-fast", "--color", "never"]);
+    let mut tests =
+        cargo(&["test", "--workspace", "--no-fail-fast", "--color", "never", "--", "--show-output"]);
     match nvrtc::provide() {
         Ok(found) => {
             println!("NVRTC from {}: {}", found.origin, found.folder.display());
@@ -93,8 +94,8 @@ fn told(suite: Suite) -> Counts {
         return suite.counts;
     }
     report::line(&suite.name, suite.counts, suite.time);
-    for why in &suite.skipped {
-        println!("    skipped {why}");
+    for (why, tests) in &suite.skipped {
+        println!("    skipped {}: {why}", tests.len());
     }
     if suite.counts.failed > 0 {
         print!("{}", suite.text);
