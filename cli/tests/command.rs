@@ -1,0 +1,136 @@
+//! The command as its user sees it: output, and exit status 1 for a failed check, 2 for bad usage.
+
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+const SEAM: &str = "
+/// A seam with dims left open.
+#[fused_pattern(dtype = bf16)]
+pub fn my_seam(x: Tokens, bias: Option<Tokens>, w: Channels, eps: Scalar) -> Tokens {
+    let y = rms_norm(all_reduce(x) + bias, w, eps);
+    y
+}";
+
+fn seamline(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_seamline")).args(arguments).output().expect("the command runs")
+}
+
+/// Standard output of a command that must succeed.
+fn succeeds(arguments: &[&str]) -> String {
+    let output = seamline(arguments);
+    let text = String::from_utf8(output.stdout).expect("output is UTF-8");
+    assert!(output.status.success(), "{arguments:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+/// Standard error of a command that must end with `status`.
+fn fails(status: i32, arguments: &[&str]) -> String {
+    let output = seamline(arguments);
+    let text = String::from_utf8(output.stderr).expect("output is UTF-8");
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
+    text
+}
+
+/// A source file of its own for each test.
+fn file(name: &str, source: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, source).expect("the folder for tests can be written");
+    path
+}
+
+#[test]
+fn list_names_every_ready_made_pattern() {
+    let rows: Value = serde_json::from_str(&succeeds(&["list", "--json"])).unwrap();
+    let names: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), seamline::patterns::ALL.len());
+    let text = succeeds(&["list"]);
+    assert!(names.iter().all(|name| text.contains(name)), "{text}");
+}
+
+#[test]
+fn show_tells_phases_launches_and_code_of_a_source_file() {
+    let file = file("shown.rs", SEAM);
+    let file = file.to_str().unwrap();
+    let text = succeeds(&["show", file, "--set", "hidden=4096", "--ranks", "4", "--arch", "none"]);
+    for expected in ["my_seam: hidden 4096, 4 ranks, bf16", "all_reduce(", "until the row sum", "one_shot", "struct Spec"] {
+        assert!(text.contains(expected), "`{expected}` is not in\n{text}");
+    }
+}
+
+#[test]
+fn show_has_no_code_for_an_absent_parameter() {
+    let file = file("absent.rs", SEAM);
+    let dims = ["--set", "hidden=64", "--arch", "none", "--json"];
+    let show = |more: &[&str]| -> Value {
+        let arguments = [&["show", file.to_str().unwrap()], &dims[..], more].concat();
+        serde_json::from_str(&succeeds(&arguments)).unwrap()
+    };
+    let mentions = |report: &Value| report["phases"].as_str().unwrap().contains("bias");
+    assert!(mentions(&show(&[])));
+    assert!(!mentions(&show(&["--without", "bias"])));
+}
+
+#[test]
+fn show_writes_a_whole_source() {
+    let cuda = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("whole.cu");
+    let pattern = ["--pattern", "residual_rmsnorm", "--set", "hidden=64", "--ranks", "1", "--arch", "none"];
+    succeeds(&[&["show", "--cuda", cuda.to_str().unwrap()], &pattern[..]].concat());
+    let source = std::fs::read_to_string(cuda).unwrap();
+    assert!(source.contains("seamline/prelude.cuh") && source.contains("residual_rmsnorm_local"), "{source}");
+}
+
+#[test]
+fn an_error_in_a_source_file_is_shown_where_it_is() {
+    let file = file("wrong.rs", &SEAM.replace("w, eps)", "ww, eps)"));
+    let text = fails(1, &["show", file.to_str().unwrap(), "--set", "hidden=64"]);
+    assert!(text.contains("5:44: `ww` is not a parameter") && text.contains("^^"), "{text}");
+}
+
+#[test]
+fn bad_usage_ends_with_2_and_says_what_to_write() {
+    let file = file("usage.rs", SEAM);
+    let file = file.to_str().unwrap();
+    let cases: [(&[&str], &str); 9] = [
+        (&["show", "no_such_file.rs"], "cannot read no_such_file.rs"),
+        (&["show", "--pattern", "no_such_pattern"], "there are moe_finalize_ar_residual_rmsnorm"),
+        (&["show"], "choose one with --pattern"),
+        (&["show", file], "`hidden` of `my_seam` is not bound"),
+        (&["show", file, "--set", "hiden=4"], "expected hidden, top_k or dtype"),
+        (&["show", file, "--set", "hidden=x"], "a whole number"),
+        (&["show", file, "--set", "hidden=4", "--without", "w"], "there are bias"),
+        (&["show", file, "--set", "hidden=4", "--schedule", "local"], "local is for one rank"),
+        (&["show", file, "--set", "hidden=4", "--ranks", "9"], "must be in 1..=8"),
+    ];
+    for (arguments, expected) in cases {
+        let text = fails(2, arguments);
+        assert!(text.contains(expected), "{arguments:?}: `{expected}` is not in\n{text}");
+    }
+}
+
+#[test]
+fn the_demo_says_what_it_could_not_run() {
+    let output = Command::new(env!("CARGO_BIN_EXE_seamline"))
+        .args(["demo", "--hidden", "72", "--ranks", "2", "--tokens", "3", "--json"])
+        .env("SEAMLINE_NVRTC_PATH", env!("CARGO_TARGET_TMPDIR"))
+        .env("CXX", "no-such-compiler")
+        .env("CUDA_VISIBLE_DEVICES", "")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let results: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["result"].as_str().unwrap()).collect();
+    assert_eq!(results.len(), 4);
+    assert!(results.iter().all(|result| result.starts_with("NOT RUN: ")), "{results:?}");
+}
+
+#[test]
+fn the_demo_runs_the_generated_source_with_the_references_bits() {
+    let output = seamline(&["demo", "--hidden", "72", "--ranks", "2", "--tokens", "3", "--json"]);
+    let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let run = rows.as_array().unwrap().last().unwrap();
+    assert_eq!(run["result"], "bits equal to the reference on 2 of 2 ranks", "{run}");
+    for error in run["errors"].as_array().unwrap() {
+        assert!(error.as_f64().unwrap() < 1e-2, "{run}");
+    }
+}
