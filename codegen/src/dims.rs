@@ -86,7 +86,9 @@ pub struct Request {
 #[non_exhaustive]
 pub enum BindError {
     /// Neither the attribute nor the caller says it.
-    #[error("`{dim}` of `{pattern}` is not bound: fix it in the attribute (`{dim} = …`) or give it to `Prepare` (`.{dim}(…)`)")]
+    #[error(
+        "`{dim}` of `{pattern}` is not bound: fix it in the attribute (`{dim} = …`) or give it to `Prepare` (`.{dim}(…)`)"
+    )]
     Unbound {
         /// The pattern.
         pattern: String,
@@ -94,7 +96,9 @@ pub enum BindError {
         dim: &'static str,
     },
     /// The attribute says one thing, the caller another.
-    #[error("`{dim}` of `{pattern}` is fixed to {fixed} by its attribute, and `prepare` got {got}: leave it out of one of the two")]
+    #[error(
+        "`{dim}` of `{pattern}` is fixed to {fixed} by its attribute, and `prepare` got {got}: leave it out of one of the two"
+    )]
     Contradiction {
         /// The pattern.
         pattern: String,
@@ -132,7 +136,9 @@ pub enum BindError {
         expected: &'static str,
     },
     /// With this variant nothing would be left of an output or operand.
-    #[error("`{value}` of `{pattern}` has no value when every optional input of it is absent: prepare a variant in which one is present")]
+    #[error(
+        "`{value}` of `{pattern}` has no value when every optional input of it is absent: prepare a variant in which one is present"
+    )]
     AbsentValue {
         /// The pattern.
         pattern: String,
@@ -184,12 +190,7 @@ impl Dims {
         let wire = fixed.wire.unwrap_or(dtype);
         for (dim, got) in [("dtype", dtype), ("wire", wire)] {
             if !DType::FLOATS.contains(&got) {
-                return Err(BindError::DType {
-                    pattern: pattern(),
-                    dim,
-                    got,
-                    expected: "bf16, f16, f32",
-                });
+                return Err(BindError::DType { pattern: pattern(), dim, got, expected: "bf16, f16, f32" });
             }
         }
         let ranks = range("ranks", one("ranks", fixed.ranks, Some(request.ranks))?, MAX_RANKS)?;

@@ -38,9 +38,7 @@ impl DType {
 
     /// The type that `name` names, if any.
     pub fn from_name(name: &str) -> Option<DType> {
-        [DType::Bf16, DType::F16, DType::F32, DType::I32]
-            .into_iter()
-            .find(|d| d.name() == name)
+        [DType::Bf16, DType::F16, DType::F32, DType::I32].into_iter().find(|d| d.name() == name)
     }
 }
 

@@ -248,9 +248,7 @@ impl Graph {
 
     /// Whether top_k is a dim of it.
     pub fn has_top_k(&self) -> bool {
-        self.params
-            .iter()
-            .any(|p| matches!(p.role, Role::RowMap | Role::ExpertWeights(_)))
+        self.params.iter().any(|p| matches!(p.role, Role::RowMap | Role::ExpertWeights(_)))
     }
 
     /// A stable hash of everything that decides what the pattern computes. Ranks compare it.

@@ -8,21 +8,21 @@
 //! Nothing here knows a CUDA driver or does I/O. Features: `parse` (Rust source to [`Graph`]), `emit`
 //! (CUDA C++), `reference` (results, bit for bit).
 
-pub mod check;
 pub mod abi;
+pub mod check;
 mod dims;
 mod dtype;
 #[cfg(feature = "emit")]
 pub mod emit;
 mod graph;
 pub mod numerics;
-pub mod phases;
 #[cfg(feature = "parse")]
 pub mod parse;
+pub mod phases;
 pub mod program;
-pub mod schedule;
 #[cfg(feature = "reference")]
 pub mod reference;
+pub mod schedule;
 #[cfg(feature = "reference")]
 pub mod workload;
 

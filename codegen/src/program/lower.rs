@@ -10,12 +10,8 @@ use crate::{BindError, Dims, Graph, Op, OutputId, ParamId, Role, ValueId};
 /// - `rms_norm` is a row sum of squares, `mean = sum / H`, `s = 1 / sqrt(mean + eps)`, `(x * s) * w`;
 /// - an absent optional input adds nothing: no instruction exists for it.
 pub fn lower(graph: &Graph, dims: &Dims) -> Result<Program, BindError> {
-    let mut lowering = Lowering {
-        graph,
-        dims,
-        lines: Vec::new(),
-        values: Vec::with_capacity(graph.nodes.len()),
-    };
+    let mut lowering =
+        Lowering { graph, dims, lines: Vec::new(), values: Vec::with_capacity(graph.nodes.len()) };
     for (id, _) in graph.values() {
         let value = lowering.node(id)?;
         let value = lowering.returned(id, value)?;
@@ -64,8 +60,7 @@ impl Lowering<'_> {
             Inst::RowSum { .. } => Space::Token,
             _ => operands().map(|l| l.space).fold(Space::Uniform, Space::join),
         };
-        let after_exchange =
-            matches!(inst, Inst::AllReduce(_)) || operands().any(|l| l.after_exchange);
+        let after_exchange = matches!(inst, Inst::AllReduce(_)) || operands().any(|l| l.after_exchange);
         self.lines.push(Line { inst, space, after_exchange, name: None });
         Reg(self.lines.len() as u32 - 1)
     }
