@@ -1,12 +1,14 @@
 //! The shared objects built before, on disk.
 //!
 //! The key is a hash of the source, the device layer in it, the flags and the compiler's version. The folder is the user's
-//! alone (0700), since what it holds is run. A folder that cannot be written costs a build per process, never a run.
+//! alone (0700), since what it holds is run. Beside each object lies its checksum, and its source, whose lines messages name.
+//! A cache never turns a run into a failure: what is broken is built again, and a folder that cannot be written costs a build
+//! per process.
 
 use crate::SimError;
-use crate::compile::{Compiler, flags};
-use crate::library::Source;
+use crate::compile::Compiler;
 use sha2::{Digest, Sha256};
+use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -18,7 +20,7 @@ pub(crate) struct Built {
 }
 
 /// Where objects are kept: `$SEAMLINE_CACHE_DIR`, or `seamline` in the user's cache folder.
-fn folder() -> Option<PathBuf> {
+pub(crate) fn folder() -> Option<PathBuf> {
     let root = match std::env::var_os("SEAMLINE_CACHE_DIR").filter(|d| !d.is_empty()) {
         Some(folder) => PathBuf::from(folder),
         None => dirs::cache_dir()?.join("seamline"),
@@ -26,40 +28,67 @@ fn folder() -> Option<PathBuf> {
     Some(root.join("sim"))
 }
 
-/// The object of `source`: from the cache, or built.
-pub(crate) fn object(source: &Source<'_>, text: &str) -> Result<Built, SimError> {
+/// The object of `text`, from `folder` or built.
+pub(crate) fn object(pattern: &str, text: &str, folder: Option<PathBuf>) -> Result<Built, SimError> {
     let compiler = Compiler::find()?;
-    let mut hash = Sha256::new();
-    for part in [text, &flags().join(" "), &compiler.version, &compiler.name(), env!("CARGO_PKG_VERSION")] {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
-    let stem: String = hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect();
-    let cached = folder().and_then(|f| private(&f).ok().map(|()| f));
-    if let Some(folder) = &cached {
-        let path = folder.join(&stem).with_extension("so");
-        if path.is_file() {
-            return Ok(Built { path, _temporary: None });
-        }
+    let key = key(&compiler, text);
+    let folder = folder.filter(|f| private(f).is_ok());
+    let cached = folder.as_ref().map(|f| f.join(&key).with_extension("so"));
+    if let Some(path) = cached.clone().filter(|p| is_whole(p)) {
+        return Ok(Built { path, _temporary: None });
     }
     // Built beside where it will be, so that the last step is a rename: whoever looks sees all of it or nothing.
-    let place = cached.as_deref().and_then(|f| tempfile::Builder::new().prefix(".build").tempdir_in(f).ok());
-    let (place, kept) = match place {
+    let beside = folder.and_then(|f| tempfile::Builder::new().prefix(".build").tempdir_in(f).ok());
+    let (place, cached) = match beside {
         Some(place) => (place, cached),
         None => (tempfile::tempdir().map_err(|e| io("create", &std::env::temp_dir(), e))?, None),
     };
-    let (cpp, so) = (place.path().join("kernel.cpp"), place.path().join("kernel.so"));
-    std::fs::write(&cpp, text).map_err(|e| io("write", &cpp, e))?;
-    compiler.build(source.pattern, text, &cpp, &so)?;
-    if let Some(folder) = kept {
-        let path = folder.join(&stem).with_extension("so");
-        // The source beside it is for people: messages name its lines.
-        let _ = std::fs::rename(&cpp, path.with_extension("cpp"));
-        if std::fs::rename(&so, &path).is_ok() {
-            return Ok(Built { path, _temporary: None });
-        }
+    let (source, object) = (place.path().join("kernel.cpp"), place.path().join("kernel.so"));
+    fs::write(&source, text).map_err(|e| io("write", &source, e))?;
+    compiler.build(pattern, text, &source, &object)?;
+    if let Some(path) = cached.filter(|path| keep(&source, &object, path).is_ok()) {
+        return Ok(Built { path, _temporary: None });
     }
-    Ok(Built { path: so, _temporary: Some(place) })
+    Ok(Built { path: object, _temporary: Some(place) })
+}
+
+/// Forgets an object that cannot be loaded.
+pub(crate) fn forget(built: &Built) {
+    // If it stays, so does its error, which names it.
+    let _ = fs::remove_file(&built.path);
+}
+
+fn key(compiler: &Compiler, text: &str) -> String {
+    let mut hash = Sha256::new();
+    for part in
+        [text, &compiler.flags().join(" "), &compiler.version, &compiler.name(), env!("CARGO_PKG_VERSION")]
+    {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hex(&hash.finalize()[..16])
+}
+
+/// Moves a source and its object to `path`, the object last.
+fn keep(source: &Path, object: &Path, path: &Path) -> std::io::Result<()> {
+    fs::write(object.with_extension("sum"), checksum(object)?)?;
+    fs::rename(source, path.with_extension("cpp"))?;
+    fs::rename(object.with_extension("sum"), path.with_extension("sum"))?;
+    fs::rename(object, path)
+}
+
+/// Whether the object at `path` is what was once put there.
+fn is_whole(path: &Path) -> bool {
+    let expected = fs::read_to_string(path.with_extension("sum"));
+    expected.is_ok_and(|expected| checksum(path).is_ok_and(|sum| sum == expected))
+}
+
+fn checksum(path: &Path) -> std::io::Result<String> {
+    Ok(hex(&Sha256::digest(fs::read(path)?)))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 fn io(action: &'static str, path: &Path, source: std::io::Error) -> SimError {
@@ -68,9 +97,62 @@ fn io(action: &'static str, path: &Path, source: std::io::Error) -> SimError {
 
 /// Makes `folder` one that only this user may enter.
 fn private(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
+    let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "extern \"C\" int answer() { return 42; }";
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names = fs::read_dir(folder)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect::<Vec<_>>();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_was_built_is_found_again_and_what_is_broken_is_built_again() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("cache");
+        let built = || object("test", TEXT, Some(folder.clone())).unwrap().path;
+        let first = built();
+        let files = names(&folder);
+        assert_eq!(files.len(), 3, "{files:?}");
+        let written = fs::metadata(&first).unwrap().modified().unwrap();
+        assert_eq!(built(), first);
+        assert_eq!(fs::metadata(&first).unwrap().modified().unwrap(), written);
+
+        let whole = fs::read(&first).unwrap();
+        fs::write(&first, &whole[..whole.len() / 2]).unwrap();
+        assert_eq!(built(), first);
+        assert!(is_whole(&first) && names(&folder) == files);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_folder_is_the_users_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("a/b");
+        private(&folder).unwrap();
+        assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_costs_a_build() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for folder in [None, Some(file.path().join("below a file"))] {
+            let built = object("test", TEXT, folder).unwrap();
+            assert!(built.path.is_file() && built._temporary.is_some());
+        }
+    }
 }

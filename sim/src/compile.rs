@@ -29,11 +29,50 @@ impl Compiler {
         self.program.to_string_lossy().into_owned()
     }
 
+    /// Everything but the names of files. Part of the cache's key.
+    pub fn flags(&self) -> Vec<String> {
+        let mut flags = [
+            "-std=c++17",
+            "-x",
+            "c++",
+            "-O2",
+            "-shared",
+            "-fPIC",
+            "-fvisibility=hidden",
+            // The rounding contract: what is not written as fma is rounded twice, IEEE division and square root, subnormals kept.
+            "-ffp-contract=off",
+            "-fno-fast-math",
+            "-fno-math-errno",
+            // Kernels read shared memory through pointers of other types, as CUDA lets them.
+            "-fno-strict-aliasing",
+            // A fiber that is dropped does not unwind.
+            "-fno-exceptions",
+            "-fno-rtti",
+            "-fno-stack-protector",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        // See `fiber`: what stands in place of guard pages.
+        match self.version.contains("clang") {
+            true => flags
+                .extend([format!("-Wframe-larger-than={FRAME_BYTES}"), "-Werror=frame-larger-than".into()]),
+            false => flags.push(format!("-Werror=frame-larger-than={FRAME_BYTES}")),
+        }
+        flags.push(format!("-DSEAMLINE_STACK_BYTES={STACK_BYTES}ull"));
+        flags.push(format!("-DSEAMLINE_THREAD_BYTES={CONTEXT_BYTES}"));
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("fma") {
+            // Else the C library computes fma, with the same bits.
+            flags.push("-mfma".into());
+        }
+        flags
+    }
+
     /// Compiles `source` to a shared object.
     pub fn build(&self, pattern: &str, text: &str, source: &Path, object: &Path) -> Result<(), SimError> {
         let io = |e| SimError::Io { action: "run", path: PathBuf::from(&self.program), source: e };
         let mut command = Command::new(&self.program);
-        command.args(&self.arguments).args(flags()).arg("-o").arg(object).arg(source);
+        command.args(&self.arguments).args(self.flags()).arg("-o").arg(object).arg(source);
         if let Some(folder) = source.parent() {
             // Some compilers leave files where they run.
             command.current_dir(folder);
@@ -48,40 +87,6 @@ impl Compiler {
             }),
         }
     }
-}
-
-/// Everything but the names of files. Part of the cache's key.
-pub(crate) fn flags() -> Vec<String> {
-    let mut flags = [
-        "-std=c++17",
-        "-x",
-        "c++",
-        "-O2",
-        "-shared",
-        "-fPIC",
-        "-fvisibility=hidden",
-        // The rounding contract: what is not written as fma is rounded twice, IEEE division and square root, subnormals kept.
-        "-ffp-contract=off",
-        "-fno-fast-math",
-        "-fno-math-errno",
-        // Kernels read shared memory through pointers of other types, as CUDA lets them.
-        "-fno-strict-aliasing",
-        // A fiber that is dropped does not unwind.
-        "-fno-exceptions",
-        "-fno-rtti",
-        "-fno-stack-protector",
-    ]
-    .map(str::to_owned)
-    .to_vec();
-    flags.push(format!("-Werror=frame-larger-than={FRAME_BYTES}"));
-    flags.push(format!("-DSEAMLINE_STACK_BYTES={STACK_BYTES}ull"));
-    flags.push(format!("-DSEAMLINE_THREAD_BYTES={CONTEXT_BYTES}"));
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("fma") {
-        // Else the C library computes fma, with the same bits.
-        flags.push("-mfma".into());
-    }
-    flags
 }
 
 /// An error carries what was searched.

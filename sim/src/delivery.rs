@@ -115,7 +115,7 @@ mod tests {
         let delivery = Delivery::new(5);
         let read = |i: u64| {
             // SAFETY: `memory` is ours.
-            unsafe { crate::thread::read(at + 16 * i) }
+            unsafe { crate::polled::read(at + 16 * i) }
         };
         let mut partial = 0;
         for round in 1..100 {

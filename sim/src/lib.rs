@@ -24,13 +24,17 @@ mod error;
 mod executor;
 mod fiber;
 mod float;
+mod host;
 mod launch;
 mod library;
 mod machine;
 mod order;
+mod polled;
+mod queues;
 mod shared;
 mod source;
 mod thread;
+mod waiting;
 mod world;
 
 pub use error::{At, Fault, SimError, Waiting};

@@ -51,26 +51,24 @@ impl Library {
                 "{export} void seamline_call_{entry}(const u64* slots) {{ device::call({entry}, slots); }}"
             );
         }
-        let built = cache::object(source, &text)?;
-        let load = |reason: libloading::Error| SimError::Load {
-            path: built.path.clone(),
-            reason: reason.to_string(),
-        };
-        // SAFETY: the object was just built from kernels, or by an earlier run in a folder that is this user's alone. It has no
-        // initialisers.
-        let object = unsafe { libloading::Library::new(&built.path) }.map_err(load)?;
+        let object = || cache::object(source.pattern, &text, cache::folder());
+        let mut built = object()?;
+        let loaded = load(&built).or_else(|_| {
+            cache::forget(&built);
+            built = object()?;
+            load(&built)
+        })?;
         let mut entries = HashMap::new();
         for entry in source.entries {
             // SAFETY: the wrapper that was appended above has this type.
-            let call =
-                unsafe { object.get::<Entry>(format!("seamline_call_{entry}").as_bytes()) }.map_err(load)?;
-            entries.insert((*entry).to_owned(), *call);
+            let call = unsafe { loaded.get::<Entry>(format!("seamline_call_{entry}").as_bytes()) };
+            entries.insert((*entry).to_owned(), *call.map_err(|e| failed(&built, e))?);
         }
         Ok(Arc::new(Library {
             pattern: source.pattern.to_owned(),
             text,
             entries,
-            _object: object,
+            _object: loaded,
             _built: built,
         }))
     }
@@ -108,6 +106,16 @@ impl Library {
 pub unsafe fn run(launches: &[Launch], options: &Options) -> Result<Report, SimError> {
     let _rounding = crate::float::Environment::set();
     Machine::new(launches, options)?.run()
+}
+
+fn load(built: &Built) -> Result<libloading::Library, SimError> {
+    // SAFETY: the object was just built from kernels, or by an earlier run in a folder that is this user's alone, and its checksum is
+    // right. It has no initialisers.
+    unsafe { libloading::Library::new(&built.path) }.map_err(|e| failed(built, e))
+}
+
+fn failed(built: &Built, error: libloading::Error) -> SimError {
+    SimError::Load { path: built.path.clone(), reason: error.to_string() }
 }
 
 /// What a run did.

@@ -10,71 +10,31 @@ use crate::diagnosis;
 use crate::error::SimError;
 use crate::fiber::{Arena, Fiber};
 use crate::launch::Launch;
-use crate::library::Entry;
 use crate::order::{Chooser, Order};
-use crate::shared::Layout;
+use crate::queues::{Queued, Queues};
 use crate::thread::{Context, LaunchView, Position, Request};
+use crate::waiting::Waiting;
 use crate::world::World;
 use crate::{Options, Report};
 use std::cell::Cell;
-use std::collections::HashMap;
 
 /// Once in so many pauses, a thread sleeps until nobody else can run.
 const SLEEP_ONE_IN: usize = 32;
-/// How far the clock moves when all wait, at first; then four times as far, until someone gets on.
-const FIRST_TICK_NS: u64 = 100_000;
-/// A wait that lasts so long, by the machine's clock, has no bound.
-const FOR_EVER_NS: u64 = 3_600_000_000_000;
-/// Ticks after which a kernel that polls must have looked at the clock.
-const TICKS_UNREAD: u32 = 4;
-
-struct State {
-    entry: Entry,
-    layout: Layout,
-    /// When it may begin: a rank may be late.
-    start_at: u64,
-    /// May begin before its predecessor ends.
-    early: bool,
-    /// Some of its threads fall asleep. Those of others do not, so that ranks draw far apart.
-    sleepy: bool,
-    began: bool,
-    /// Clusters that have not begun; the last one is next.
-    pending: Vec<u32>,
-    clusters_alive: usize,
-    /// Blocks that let the dependents begin.
-    triggered: u32,
-    previous: Option<usize>,
-    next: Option<usize>,
-}
-
-impl State {
-    fn ended(&self) -> bool {
-        self.began && self.pending.is_empty() && self.clusters_alive == 0
-    }
-}
-
 pub(crate) struct Machine<'a> {
     launches: &'a [Launch],
     // Fibers point to the world and the views, which therefore never move, and stand on the arena's stacks: dropped in this order.
     clusters: Vec<Option<Cluster>>,
     world: Box<World>,
     views: Vec<LaunchView>,
-    states: Vec<State>,
     arena: Arena,
-    /// The next launch of each rank that has not begun.
-    heads: Vec<Option<usize>>,
-    /// Launches with clusters that have not begun.
-    pending: Vec<usize>,
+    queues: Queues,
     /// Threads that a random order has put to sleep, by cluster and index: they go on when nobody else can.
     sleepers: Vec<(usize, usize)>,
     /// Clusters with a thread that can run.
     active: Bits,
     cursor: usize,
     chooser: Chooser,
-    last_progress: u64,
-    tick: u64,
-    /// Ticks since someone looked at the clock.
-    unread: (u64, u32),
+    waiting: Waiting,
     report: Report,
 }
 
@@ -82,58 +42,26 @@ impl<'a> Machine<'a> {
     pub fn new(launches: &'a [Launch], options: &Options) -> Result<Machine<'a>, SimError> {
         let mut chooser = Chooser::new(options.order);
         let world = Box::new(World::new(options.order));
-        let mut states: Vec<State> = Vec::with_capacity(launches.len());
-        let mut heads = Vec::new();
-        let mut last = HashMap::new();
-        for (i, launch) in launches.iter().enumerate() {
-            launch.check()?;
-            let previous = last.insert(launch.rank, i);
-            match previous {
-                Some(j) => states[j].next = Some(i),
-                None => heads.push(Some(i)),
-            }
-            let late = match chooser.perhaps(4) {
-                true => 1 << chooser.below(22),
-                false => 0,
-            };
-            let delay =
-                options.delays.iter().find(|d| d.0 == launch.rank).map_or(late, |d| d.1.as_nanos() as u64);
-            states.push(State {
-                entry: launch.library.entry(launch)?,
-                layout: Layout::default(),
-                start_at: world.clock() + delay,
-                early: launch.dependent && chooser.perhaps(2),
-                sleepy: chooser.perhaps(2),
-                began: false,
-                pending: Vec::new(),
-                clusters_alive: 0,
-                triggered: 0,
-                previous,
-                next: None,
-            });
-        }
-        let view = |(index, (launch, state)): (usize, (&Launch, &State))| LaunchView {
+        let queues = Queues::new(launches, options, &mut chooser, world.clock())?;
+        let view = |(index, (launch, queued)): (usize, (&Launch, &Queued))| LaunchView {
             index,
             memory: launch.memory.clone(),
-            open: Cell::new(state.previous.is_none()),
+            open: Cell::new(queued.previous.is_none()),
         };
-        let last_progress = world.clock();
+        let views = launches.iter().zip(&queues.launches).enumerate().map(view).collect();
+        let waiting = Waiting::new(world.clock());
         Ok(Machine {
             launches,
             clusters: Vec::new(),
-            views: launches.iter().zip(&states).enumerate().map(view).collect(),
             world,
-            states,
+            views,
             arena: Arena::take(),
-            heads,
-            pending: Vec::new(),
+            queues,
             sleepers: Vec::new(),
             active: Bits::default(),
             cursor: 0,
             chooser,
-            last_progress,
-            tick: FIRST_TICK_NS,
-            unread: (0, 0),
+            waiting,
             report: Report::default(),
         })
     }
@@ -178,13 +106,13 @@ impl<'a> Machine<'a> {
         self.report.switches += 1;
         let request = cluster.threads[t].fiber.resume();
         let waits_on = matches!(request, Some(Request::Pause | Request::Poll | Request::Word { .. }));
-        let sleepy = self.states[cluster.launch].sleepy;
-        if sleepy && matches!(request, Some(Request::Pause)) && self.chooser.perhaps(SLEEP_ONE_IN) {
+        let queued = &mut self.queues.launches[cluster.launch];
+        if queued.sleepy && matches!(request, Some(Request::Pause)) && self.chooser.perhaps(SLEEP_ONE_IN) {
             cluster.sleep(t);
             self.sleepers.push((c, t));
         }
         let outcome = match request {
-            Some(request) => cluster.handle(t, request, &mut self.states[cluster.launch].layout),
+            Some(request) => cluster.handle(t, request, &mut queued.layout),
             None => cluster.end(t),
         };
         if cluster.ready.is_empty() {
@@ -192,8 +120,7 @@ impl<'a> Machine<'a> {
         }
         let launch = cluster.launch;
         if !waits_on {
-            self.last_progress = self.world.clock();
-            self.tick = FIRST_TICK_NS;
+            self.waiting.ends(self.world.clock());
         }
         match outcome {
             Ok(Outcome::Nothing) => {}
@@ -210,7 +137,7 @@ impl<'a> Machine<'a> {
     }
 
     fn triggered(&mut self, launch: usize, blocks: u32) {
-        self.states[launch].triggered += blocks;
+        self.queues.triggered(launch, blocks);
         self.begin_launches();
     }
 
@@ -222,9 +149,8 @@ impl<'a> Machine<'a> {
             drop(thread.fiber);
             self.arena.return_slot(slot);
         }
-        self.states[cluster.launch].clusters_alive -= 1;
         self.report.clusters += 1;
-        if self.states[cluster.launch].ended() {
+        if self.queues.cluster_ended(cluster.launch) {
             self.launch_ended(cluster.launch);
         }
         self.triggered(cluster.launch, untriggered);
@@ -234,7 +160,7 @@ impl<'a> Machine<'a> {
         if let Some(delivery) = &self.world.delivery {
             delivery.arrive(launch);
         }
-        let Some(next) = self.states[launch].next else { return };
+        let Some(next) = self.queues.launches[launch].next else { return };
         // It has itself waited for those before it, so all of them have ended.
         self.views[next].open.set(true);
         for c in 0..self.clusters.len() {
@@ -251,44 +177,20 @@ impl<'a> Machine<'a> {
         diagnosis::Scene { launches: self.launches, order: self.chooser.order }
     }
 
-    /// Begins the launches that may: the next one of each rank, and the one behind it.
     fn begin_launches(&mut self) {
-        for rank in 0..self.heads.len() {
-            while let Some(i) = self.heads[rank].filter(|&i| self.may_begin(i)) {
-                let launch = &self.launches[i];
-                let clusters = (launch.grid.0 / launch.cluster) as usize * launch.grid.1 as usize;
-                let pending = self.chooser.stack(clusters);
-                let state = &mut self.states[i];
-                (state.began, state.pending) = (true, pending);
-                self.heads[rank] = state.next;
-                match clusters {
-                    0 => self.launch_ended(i),
-                    _ => self.pending.push(i),
-                }
+        // A launch without blocks lets the one behind it begin.
+        loop {
+            let ended = self.queues.begin(self.world.clock(), &mut self.chooser);
+            if ended.is_empty() {
+                return;
             }
+            ended.into_iter().for_each(|i| self.launch_ended(i));
         }
-    }
-
-    fn may_begin(&self, i: usize) -> bool {
-        let state = &self.states[i];
-        let after = state.previous.is_none_or(|p| {
-            let (grid, previous) = (self.launches[p].grid, &self.states[p]);
-            previous.ended() || state.early && previous.began && previous.triggered == grid.0 * grid.1
-        });
-        after && self.world.clock() >= state.start_at
     }
 
     /// Begins a cluster of a launch that has some left; false if none has.
     fn begin_cluster(&mut self) -> Result<bool, SimError> {
-        if self.pending.is_empty() {
-            return Ok(false);
-        }
-        let chosen = self.chooser.one_of(self.pending.len());
-        let i = self.pending[chosen];
-        let Some(index) = self.states[i].pending.pop() else { return Ok(false) };
-        if self.states[i].pending.is_empty() {
-            self.pending.remove(chosen);
-        }
+        let Some((i, index)) = self.queues.next_cluster(&mut self.chooser) else { return Ok(false) };
         let launch = &self.launches[i];
         let per_row = launch.grid.0 / launch.cluster;
         let block = (index % per_row * launch.cluster, index / per_row);
@@ -301,7 +203,6 @@ impl<'a> Machine<'a> {
         }
         let cursor = if self.chooser.order == Order::Reverse { usize::MAX } else { 0 };
         let cluster = Cluster::new(i, threads, fibers, cursor);
-        self.states[i].clusters_alive += 1;
         let free = self.clusters.iter().position(Option::is_none).unwrap_or(self.clusters.len());
         if free == self.clusters.len() {
             self.clusters.push(None);
@@ -331,18 +232,24 @@ impl<'a> Machine<'a> {
             grid_row: block.1,
             cluster_rank,
         };
-        let context = Context::new(position, &self.world, &self.views[launch]);
+        // SAFETY: the world is boxed, the views are as many as they ever will be, and both are dropped after the fibers.
+        let context = unsafe { Context::new(position, &self.world, &self.views[launch]) };
         // SAFETY: the slot is this arena's and was free; arena, world, views and library outlive the fibers (see the order of the
         // fields); the arguments outlive the machine; the library was built with the limit on frames.
         Ok(unsafe {
-            Fiber::spawn(slot, context, self.states[launch].entry, self.launches[launch].args.as_ptr())
+            Fiber::spawn(
+                slot,
+                context,
+                self.queues.launches[launch].entry,
+                self.launches[launch].args.as_ptr(),
+            )
         })
     }
 
     /// Wakes threads whose memory has changed; when time has passed, all that wait for memory.
     fn wake_polls(&mut self, time_has_passed: bool) -> bool {
         // All of them, not up to the first that wakes.
-        (0..self.clusters.len()).fold(false, |woken, c| self.wake_polls_of(c, time_has_passed) || woken)
+        (0..self.clusters.len()).filter(|&c| self.wake_polls_of(c, time_has_passed)).count() > 0
     }
 
     fn wake_polls_of(&mut self, c: usize, time_has_passed: bool) -> bool {
@@ -377,22 +284,16 @@ impl<'a> Machine<'a> {
     /// All wait: moves the clock. False if nothing is left to run.
     fn pass_time(&mut self) -> Result<bool, SimError> {
         let now = self.world.clock();
-        let late = self.heads.iter().flatten().map(|&i| self.states[i].start_at).filter(|&at| at > now).min();
+        let late = self.queues.next_start(now);
         let polling = self.clusters.iter().flatten().any(|c| !c.polling.is_empty());
-        let unread = match self.unread {
-            (reads, ticks) if reads == self.world.clock_reads() => ticks,
-            _ => 0,
-        };
-        let bounded = unread < TICKS_UNREAD && now - self.last_progress < FOR_EVER_NS;
+        let bounded = self.waiting.is_bounded(now, self.world.clock_reads());
         if late.is_none() && !(polling && bounded) {
-            return match self.states.iter().all(State::ended) {
+            return match self.queues.all_ended() {
                 true => Ok(false),
                 false => Err(self.scene().deadlock(self.clusters.iter().flatten())),
             };
         }
-        self.unread = (self.world.clock_reads(), unread + 1);
-        self.world.set_clock((now + self.tick).min(late.unwrap_or(u64::MAX)));
-        self.tick *= 4;
+        self.world.set_clock(self.waiting.tick(now).min(late.unwrap_or(u64::MAX)));
         self.begin_launches();
         self.wake_polls(true);
         Ok(true)

@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(area.offset(at), Some(32));
         area.store(&layout, b, 36, 7);
         // SAFETY: both words are in `b`, which is initialised.
-        let words = unsafe { crate::thread::read(at) };
+        let words = unsafe { crate::polled::read(at) };
         assert_eq!(words[..2], [u32::MAX, 7]);
     }
 }

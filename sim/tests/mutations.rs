@@ -199,7 +199,7 @@ fn run(group: &mut Group, options: &Options) -> Option<String> {
 /// What the first of some orders finds wrong with a source.
 fn find(sms: u32, program: &Program, change: impl Fn(String) -> String) -> Option<String> {
     let device = DeviceModel { sms, ..DeviceModel::H200 };
-    let orders = [Order::Forward, Order::Reverse].into_iter().chain((0..6).map(Order::Random));
+    let orders = [Order::Forward, Order::Reverse].into_iter().chain((0..30).map(Order::Random));
     orders.into_iter().find_map(|order| {
         let mut group = Group::on(device, program.clone(), 3, &change).unwrap_or_else(|e| panic!("{e}"));
         let late = match order {

@@ -1,0 +1,146 @@
+//! The functions that the device layer calls.
+//!
+//! They run on the thread's own small stack. They decide what they can from shared state and cells; for all else they hand
+//! a [`Request`] to the machine. They own nothing while suspended: a fiber may be dropped there.
+
+use crate::launch::Access;
+use crate::polled::{EMPTY, empty_words, read};
+use crate::thread::{Barrier, Broken, Context, Place, Request};
+use std::ffi::c_void;
+
+/// Times that a thread may read a control word, with nothing between, before it is taken to wait for it to change.
+const PATIENCE: u32 = 16;
+
+/// The table of functions that the device layer calls; its `Host`.
+#[repr(C)]
+pub(crate) struct Host {
+    access: extern "C" fn(&Context, Access, *const c_void, u32, Place),
+    exchange_load: extern "C" fn(&Context, *const c_void, &mut [u32; 4], Place),
+    exchange_store: extern "C" fn(&Context, Access, *mut c_void, &[u32; 4], Place),
+    control_load: extern "C" fn(&Context, *const u32, Place) -> u32,
+    barrier: extern "C" fn(&Context, Barrier, Place),
+    shuffle_xor: extern "C" fn(&Context, u32, u32, Place) -> u32,
+    shared: extern "C" fn(&Context, *const c_void, u64, Place) -> *mut c_void,
+    store_cluster: extern "C" fn(&Context, *mut f32, u32, f32, Place),
+    clock_ns: extern "C" fn(&Context) -> u64,
+}
+
+pub(crate) static HOST: Host = Host {
+    access,
+    exchange_load,
+    exchange_store,
+    control_load,
+    barrier,
+    shuffle_xor,
+    shared,
+    store_cluster,
+    clock_ns,
+};
+
+extern "C" fn access(thread: &Context, access: Access, at: *const c_void, bytes: u32, place: Place) {
+    thread.check(access, at as u64, bytes, place);
+    if access == Access::ControlStore {
+        thread.pause();
+    }
+}
+
+extern "C" fn exchange_load(thread: &Context, at: *const c_void, words: &mut [u32; 4], place: Place) {
+    let address = at as u64;
+    thread.check(Access::Poll, address, 16, place);
+    thread.pause();
+    if let Some(delivery) = thread.world().delivery.as_ref().filter(|_| thread.pushes_to(address)) {
+        delivery.settle(address);
+    }
+    // SAFETY: checked: 16 aligned bytes of this rank's exchange memory.
+    *words = unsafe { read(address) };
+    thread.last.set((0, 0, 0));
+    let empty = empty_words(*words);
+    // What is seen twice is polled: a row that the kernel can do without is looked at once.
+    if empty > 0 && thread.polled.note(address, empty) && !thread.is_granted() {
+        thread.ask(Request::Poll);
+        thread.polled.clear();
+        // SAFETY: as above.
+        *words = unsafe { read(address) };
+    }
+}
+
+extern "C" fn exchange_store(
+    thread: &Context,
+    access: Access,
+    at: *mut c_void,
+    words: &[u32; 4],
+    place: Place,
+) {
+    let address = at as u64;
+    thread.check(access, address, 16, place);
+    thread.pause();
+    let empty = empty_words(*words);
+    match access {
+        Access::Arm if empty < 4 => thread.broken(Broken::ArmsFull { address }),
+        Access::Push if empty > 0 => thread.broken(Broken::PushesEmpty { address }),
+        // SAFETY: checked: 16 aligned bytes of exchange memory.
+        Access::Push if unsafe { read(address) } != [EMPTY; 4] => {
+            thread.broken(Broken::Overwrites { address })
+        }
+        _ => {}
+    }
+    match &thread.world().delivery {
+        // SAFETY: checked, as above; the machine calls `arrive` at the end of each launch.
+        Some(delivery) => unsafe { delivery.store(thread.launch().index, address, words) },
+        // SAFETY: as above.
+        None => (0..4).for_each(|i| unsafe { (address as *mut u32).add(i).write_volatile(words[i]) }),
+    }
+}
+
+extern "C" fn control_load(thread: &Context, at: *const u32, place: Place) -> u32 {
+    let address = at as u64;
+    thread.check(Access::ControlLoad, address, 4, place);
+    thread.pause();
+    // SAFETY: checked: an aligned control word.
+    let value = unsafe { at.read_volatile() };
+    let repeated = match thread.last.get() {
+        (last, seen, times) if (last, seen) == (address, value) => times + 1,
+        _ => 0,
+    };
+    thread.last.set((address, value, repeated));
+    if repeated < PATIENCE || thread.is_granted() {
+        return value;
+    }
+    thread.ask(Request::Word { address, seen: value });
+    // SAFETY: as above.
+    unsafe { at.read_volatile() }
+}
+
+extern "C" fn barrier(thread: &Context, barrier: Barrier, place: Place) {
+    thread.place.set(place);
+    if barrier == Barrier::GridWait && thread.launch().open.get() {
+        thread.waited.set(true);
+        return;
+    }
+    thread.ask(Request::Barrier(barrier));
+    if barrier == Barrier::GridWait {
+        thread.waited.set(true);
+    }
+}
+
+extern "C" fn shuffle_xor(thread: &Context, bits: u32, mask: u32, place: Place) -> u32 {
+    thread.place.set(place);
+    thread.ask(Request::Shuffle { bits, mask });
+    thread.answer.get() as u32
+}
+
+extern "C" fn shared(thread: &Context, tag: *const c_void, bytes: u64, place: Place) -> *mut c_void {
+    thread.place.set(place);
+    thread.ask(Request::Shared { tag: tag as u64, bytes });
+    thread.answer.get() as *mut c_void
+}
+
+extern "C" fn store_cluster(thread: &Context, at: *mut f32, rank: u32, value: f32, place: Place) {
+    thread.place.set(place);
+    thread.ask(Request::StoreCluster { address: at as u64, rank, bits: value.to_bits() });
+}
+
+extern "C" fn clock_ns(thread: &Context) -> u64 {
+    thread.granted.set(0);
+    thread.world().read_clock()
+}
