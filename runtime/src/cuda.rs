@@ -3,6 +3,7 @@
 //! Most users need [`context`] alone. The rest are the building blocks that `prepare` and `launch` are made
 //! of, for tools that compile or launch by hand.
 
+mod bare;
 mod device;
 mod driver;
 mod excerpt;
@@ -18,6 +19,7 @@ pub mod output;
 mod residency;
 pub(crate) mod slice;
 
+pub use bare::{Bare, bare};
 pub use device::{Device, arch};
 pub(crate) use driver::Doing;
 pub use driver::{context, driver_version, present};

@@ -7,7 +7,7 @@ use crate::{Verdict, output};
 use anyhow::{Context, Result};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
 use half::bf16;
-use seamline::cuda::launch::{bare, launch_raw};
+use seamline::cuda::{bare, launch::launch_raw};
 use seamline::patterns::{MoeFinalizeArResidualRmsnorm as Moe, MoeFinalizeArResidualRmsnormArgs as Args};
 use seamline::prelude::*;
 use serde::Serialize;

@@ -200,11 +200,10 @@ impl<'a> Cut<'a> {
         let Some(exchange) = self.phases.exchange else { return (true, true) };
         let mut needed = (false, false);
         for (user, line) in self.program.regs() {
+            let Some(at) = self.phases.phase(user) else { continue };
             if line.inst.operands().any(|o| o == reg) {
-                if let Some(at) = self.phases.phase(user) {
-                    needed.0 |= at <= exchange;
-                    needed.1 |= at > exchange;
-                }
+                needed.0 |= at <= exchange;
+                needed.1 |= at > exchange;
             }
         }
         needed

@@ -8,10 +8,9 @@ use crate::args::{Arg, ArgList, Destination, Source, place};
 use crate::check;
 use crate::error::{Error, ErrorKind};
 use crate::group::Backend;
-use crate::kernel::{Inner, Kernel, Runner};
+use crate::kernel::{Inner, Runner};
 use crate::launch::{admit, pieces};
 use crate::pack::{Value, Values};
-use crate::pattern::{Bundle, Pattern};
 use crate::queue::{Kind as QueueKind, Queue};
 use crate::signature::Argument;
 use arrayvec::ArrayVec;
@@ -124,50 +123,6 @@ pub unsafe fn launch_raw(
         .result()
 }
 
-/// A launch as the driver gets it.
-#[derive(Debug)]
-pub struct Bare {
-    /// The kernel.
-    pub function: CUfunction,
-    /// Its grid.
-    pub config: Config,
-    /// Its parameter.
-    pub args: Vec<u64>,
-}
-
-/// What [`Kernel::launch`] would hand to [`launch_raw`] for `args`, up to the first piece of a long launch: to measure what
-/// stands between. Queues nothing.
-///
-/// # Errors
-/// See [`ErrorKind`]. No tokens are an error, as no launch comes of them.
-pub fn bare<P: Pattern>(
-    kernel: &Kernel<P>,
-    stream: &Arc<CudaStream>,
-    args: P::Args<'_>,
-) -> Result<Bare, Error> {
-    let kernel = &*kernel.inner;
-    let Runner::Cuda(cuda) = &kernel.runner else {
-        return Err(ErrorKind::Queue {
-            executor: kernel.rank.executor(),
-            expected: "`Queue::host()`",
-            got: "a CUDA stream",
-        }
-        .into());
-    };
-    let tokens = args.tokens();
-    let mut list = ArgList::new();
-    args.collect(&mut list);
-    let ready = Ready::new(kernel, cuda, stream.into(), tokens, &mut list)?;
-    let none = || Error::from(ErrorKind::Count { what: "tokens", expected: 1, got: 0 });
-    let (ready, (first, tokens)) = ready.zip(pieces(kernel, tokens).next()).ok_or_else(none)?;
-    let step = kernel.plan.variants[ready.variant].step(tokens);
-    Ok(Bare {
-        function: ready.functions[step.entry].cu_function(),
-        config: Config::of(&step.shape(tokens)),
-        args: kernel.packings[ready.variant].pack(&ready.values, first, tokens).to_vec(),
-    })
-}
-
 /// One rank's launch.
 pub(crate) fn launch(
     kernel: &Inner,
@@ -239,7 +194,7 @@ pub(super) struct Ready<'a> {
 impl<'a> Ready<'a> {
     /// `None` if there is nothing to do.
     #[inline]
-    fn new(
+    pub(super) fn new(
         kernel: &'a Inner,
         cuda: &'a CudaKernel,
         queue: Queue<'a>,
