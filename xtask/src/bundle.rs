@@ -3,7 +3,6 @@
 use crate::cargo::{cargo, root};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -16,22 +15,13 @@ pub fn run() -> Result<()> {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
 
-    let mut tests = Vec::new();
-    for built in executables(&["test", "--no-run"])? {
-        // The others need their sources, a compiler, or cargo.
-        if built.kind == "test" && built.name.starts_with("gpu") {
-            copy(&built.file, &folder.join(&built.name))?;
-            tests.push(built.name);
-        }
-    }
-    tests.sort();
-    for built in executables(&["build"])? {
-        if built.kind == "bin" && built.name == "seamline" {
-            copy(&built.file, &folder.join("seamline"))?;
-        }
+    let tests = executables(&["test", "--no-run", "--test", "gpu*"])?;
+    let others = executables(&["build", "--bins", "--examples"])?;
+    for built in tests.iter().chain(&others) {
+        copy(&built.file, &folder.join(&built.name))?;
     }
     let script = folder.join("run.sh");
-    std::fs::write(&script, run_script(&tests))?;
+    std::fs::write(&script, include_str!("bundle/run.sh"))?;
     executable(&script)?;
     let size = std::fs::read_dir(&folder)?
         .flatten()
@@ -47,21 +37,15 @@ pub fn run() -> Result<()> {
 
 struct Built {
     name: String,
-    kind: String,
     file: PathBuf,
 }
 
 /// Builds in release, stripped, and answers what cargo says it built.
 fn executables(arguments: &[&str]) -> Result<Vec<Built>> {
     let mut command = cargo(arguments);
-    command.args([
-        "--workspace",
-        "--exclude",
-        "xtask",
-        "--release",
-        "--message-format",
-        "json-render-diagnostics",
-    ]);
+    // Both packages each time, so that both calls build them with the same features.
+    command.args(["-p", "seamline", "-p", "seamline-cli", "--release"]);
+    command.args(["--message-format", "json-render-diagnostics"]);
     command.env("CARGO_PROFILE_RELEASE_STRIP", "symbols").stderr(Stdio::inherit());
     let output = command.output().with_context(|| format!("cannot run `{command:?}`"))?;
     if !output.status.success() {
@@ -71,10 +55,8 @@ fn executables(arguments: &[&str]) -> Result<Vec<Built>> {
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let message: Value = serde_json::from_str(line).context("cargo printed a line that is not JSON")?;
         let text = |path: &str| message.pointer(path).and_then(Value::as_str).map(str::to_owned);
-        if let (Some(file), Some(name), Some(kind)) =
-            (text("/executable"), text("/target/name"), text("/target/kind/0"))
-        {
-            all.push(Built { name, kind, file: file.into() });
+        if let (Some(file), Some(name)) = (text("/executable"), text("/target/name")) {
+            all.push(Built { name, file: file.into() });
         }
     }
     Ok(all)
@@ -96,58 +78,3 @@ fn executable(file: &Path) -> Result<()> {
 fn executable(_: &Path) -> Result<()> {
     Ok(())
 }
-
-/// Every command under a time limit: a seam that hangs must not take the others with it.
-fn run_script(tests: &[String]) -> String {
-    let mut script = SCRIPT_HEAD.to_owned();
-    for test in tests {
-        let _ = writeln!(script, "step 300 {test} ./{test} --test-threads=1");
-    }
-    script += SCRIPT_BENCH;
-    for test in tests {
-        for tool in ["memcheck", "racecheck"] {
-            let _ = writeln!(script, "sanitize {tool} ./{test} one_grid --test-threads=1");
-        }
-    }
-    script + SCRIPT_TAIL
-}
-
-const SCRIPT_HEAD: &str = r#"#!/usr/bin/env bash
-# Runs on a machine with a GPU what `cargo xtask gpu-bundle` built. Results also go to ${OUT:-out}.
-set -u
-cd "$(dirname "$0")"
-out=${OUT:-out}
-mkdir -p "$out"
-failed=0
-
-step() { # seconds, name, command...
-    local limit=$1 name=$2
-    shift 2
-    echo "== $name"
-    timeout "$limit" "$@" 2>&1 | tee "$out/$name.log"
-    local status=${PIPESTATUS[0]}
-    if [ "$status" -ne 0 ]; then
-        echo "== $name FAILED ($status; 124 is out of time)"
-        failed=1
-    fi
-}
-
-sanitize() { # tool, command...
-    local tool=$1
-    shift
-    if ! command -v compute-sanitizer >/dev/null; then
-        echo "== compute-sanitizer $tool NOT RUN: not installed"
-        failed=1
-        return
-    fi
-    step 300 "$tool-$(basename "$1")" compute-sanitizer --tool "$tool" --error-exitcode 9 "$@"
-}
-
-step 60 doctor ./seamline doctor
-"#;
-
-const SCRIPT_BENCH: &str = r#"step 300 bench ./seamline bench --json
-"#;
-
-const SCRIPT_TAIL: &str = r#"exit $failed
-"#;
