@@ -9,9 +9,10 @@ use serde::Serialize;
 
 /// What a workload should give.
 pub struct Expected {
-    exact: Vec<RankOutputs>,
-    /// Per rank and output.
-    ideal: Vec<Vec<Vec<f64>>>,
+    /// The reference's results, per rank.
+    pub exact: Vec<RankOutputs>,
+    /// What the same instructions give in f64, per rank and output.
+    pub ideal: Vec<Vec<Vec<f64>>>,
 }
 
 /// What it gave.

@@ -1,5 +1,6 @@
 //! The `seamline` command.
 
+mod bench;
 mod compare;
 mod compile;
 mod demo;
@@ -25,6 +26,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Times the seam on a GPU, in CUDA graphs, beside other implementations of it
+    Bench(bench::Bench),
     /// Runs the seam of Kimi-K2.5 end to end on this machine and compares it, bit for bit, with the reference
     Demo(demo::Demo),
     /// Looks at this machine: driver, GPUs, NVRTC, simulator; says how to get what is missing
@@ -58,6 +61,7 @@ impl std::error::Error for Usage {}
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Bench(bench) => bench.run(),
         Command::Demo(demo) => demo.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::List(list) => list.run(),

@@ -1,6 +1,7 @@
 //! One case of the MoE seam: its memory on the GPU, and seamline's ways through it.
 
 use super::graph::{Launch, Streams};
+use crate::compare::Expected;
 use crate::execute::DeviceBuffer;
 use anyhow::{Context, Result, bail};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr};
@@ -8,7 +9,7 @@ use half::bf16;
 use seamline::patterns::{MoeFinalizeArResidualRmsnorm as Moe, MoeFinalizeArResidualRmsnormArgs as Args};
 use seamline::prelude::*;
 use seamline::{DType, Kernel};
-use seamline_codegen::reference::{self, Buffer, RankOutputs, ideal};
+use seamline_codegen::reference::{Buffer, ideal};
 use seamline_codegen::workload::{Argument, Kind, Workload};
 use seamline_codegen::{Dims, Presence, Program, Request};
 use std::sync::Arc;
@@ -52,7 +53,7 @@ pub struct Seam {
     program: Program,
     streams: Vec<Arc<CudaStream>>,
     outputs: Vec<[CudaSlice<bf16>; 2]>,
-    expected: Option<(Vec<RankOutputs>, Vec<Vec<Vec<f64>>>)>,
+    expected: Option<Expected>,
     /// What the addresses lead to.
     _inputs: Vec<DeviceBuffer>,
     _weights_bf16: Vec<CudaSlice<bf16>>,
@@ -73,13 +74,7 @@ impl Seam {
             rows: 0,
             eps: workload.rank(0).iter().find_map(scalar).context("the seam has a scalar")?,
             ranks: Vec::new(),
-            expected: match tokens <= VERIFIED_TOKENS {
-                true => {
-                    let inputs = workload.inputs();
-                    Some((reference::run(&program, &inputs, tokens)?, ideal::run(&program, &inputs, tokens)?))
-                }
-                false => None,
-            },
+            expected: (tokens <= VERIFIED_TOKENS).then(|| Expected::new(&program, &workload)).transpose()?,
             program,
             streams: (0..streams.ranks()).map(|r| Arc::clone(streams.of(r))).collect(),
             outputs: Vec::new(),
@@ -195,9 +190,8 @@ impl Seam {
     }
 
     /// The errors of what stands in the outputs, and whether it has the reference's bits.
-    #[expect(clippy::type_complexity, reason = "two answers, each absent where nothing was compared")]
     pub fn verify(&self, streams: &Streams) -> Result<(Option<[f64; 2]>, Option<bool>)> {
-        let Some((exact, ideal)) = &self.expected else { return Ok((None, None)) };
+        let Some(Expected { exact, ideal }) = &self.expected else { return Ok((None, None)) };
         streams.synchronize()?;
         let mut errors = [0f64; 2];
         let mut equal = true;
