@@ -76,11 +76,11 @@ struct Spec {
   }
 };
 
-SEAMLINE_KERNEL(64, 4) moe_finalize_ar_residual_rmsnorm_f32_gamma_one_shot_6x64_by4(SEAMLINE_PARAM Args args) {
+SEAMLINE_KERNEL(64, 8) moe_finalize_ar_residual_rmsnorm_f32_gamma_one_shot_6x64_by8(SEAMLINE_PARAM Args args) {
   one_shot<Spec, Geometry<6, 64, 1, 4, false, false>, false>(args);
 }
 
-SEAMLINE_KERNEL(96, 4) moe_finalize_ar_residual_rmsnorm_f32_gamma_one_shot_4x96_by4(SEAMLINE_PARAM Args args) {
+SEAMLINE_KERNEL(96, 5) moe_finalize_ar_residual_rmsnorm_f32_gamma_one_shot_4x96_by5(SEAMLINE_PARAM Args args) {
   one_shot<Spec, Geometry<4, 96, 1, 4, false, false>, false>(args);
 }
 

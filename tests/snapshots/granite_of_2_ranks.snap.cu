@@ -75,15 +75,15 @@ struct Spec {
   }
 };
 
-SEAMLINE_KERNEL(32, 4) ar_scaled_residual_rmsnorm_one_shot_6x32_by4(SEAMLINE_PARAM Args args) {
+SEAMLINE_KERNEL(32, 8) ar_scaled_residual_rmsnorm_one_shot_6x32_by8(SEAMLINE_PARAM Args args) {
   one_shot<Spec, Geometry<6, 32, 1, 1, false, false>, false>(args);
 }
 
-SEAMLINE_KERNEL(64, 4) ar_scaled_residual_rmsnorm_one_shot_3x64_by4(SEAMLINE_PARAM Args args) {
+SEAMLINE_KERNEL(64, 8) ar_scaled_residual_rmsnorm_one_shot_3x64_by8(SEAMLINE_PARAM Args args) {
   one_shot<Spec, Geometry<3, 64, 1, 1, false, false>, false>(args);
 }
 
-SEAMLINE_KERNEL(96, 4) ar_scaled_residual_rmsnorm_one_shot_2x96_by4(SEAMLINE_PARAM Args args) {
+SEAMLINE_KERNEL(96, 5) ar_scaled_residual_rmsnorm_one_shot_2x96_by5(SEAMLINE_PARAM Args args) {
   one_shot<Spec, Geometry<2, 96, 1, 1, false, false>, false>(args);
 }
 

@@ -65,7 +65,7 @@ struct Spec {
   }
 };
 
-SEAMLINE_KERNEL(64, 4) residual_rmsnorm_local_8x64_by4(SEAMLINE_PARAM Args args) {
+SEAMLINE_KERNEL(64, 8) residual_rmsnorm_local_8x64_by8(SEAMLINE_PARAM Args args) {
   local<Spec, Geometry<8, 64, 1, 1, false, false>>(args);
 }
 

@@ -72,7 +72,7 @@ struct Spec {
   }
 };
 
-SEAMLINE_KERNEL(64, 4) ar_residual_rmsnorm_in_place_one_shot_8x64_by4(SEAMLINE_PARAM Args args) {
+SEAMLINE_KERNEL(64, 8) ar_residual_rmsnorm_in_place_one_shot_8x64_by8(SEAMLINE_PARAM Args args) {
   one_shot<Spec, Geometry<8, 64, 1, 1, false, false>, false>(args);
 }
 

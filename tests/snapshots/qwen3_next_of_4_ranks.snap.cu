@@ -80,11 +80,11 @@ struct Spec {
   }
 };
 
-SEAMLINE_KERNEL(32, 4) moe_finalize_ar_residual_gemma_rmsnorm_one_shot_8x32_by4(SEAMLINE_PARAM Args args) {
+SEAMLINE_KERNEL(32, 8) moe_finalize_ar_residual_gemma_rmsnorm_one_shot_8x32_by8(SEAMLINE_PARAM Args args) {
   one_shot<Spec, Geometry<8, 32, 1, 10, false, false>, false>(args);
 }
 
-SEAMLINE_KERNEL(64, 4) moe_finalize_ar_residual_gemma_rmsnorm_one_shot_4x64_by4(SEAMLINE_PARAM Args args) {
+SEAMLINE_KERNEL(64, 8) moe_finalize_ar_residual_gemma_rmsnorm_one_shot_4x64_by8(SEAMLINE_PARAM Args args) {
   one_shot<Spec, Geometry<4, 64, 1, 10, false, false>, false>(args);
 }
 

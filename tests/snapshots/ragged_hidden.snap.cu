@@ -49,11 +49,11 @@ struct Spec {
   }
 };
 
-SEAMLINE_KERNEL(32, 4) arithmetic_local_4x32_by4(SEAMLINE_PARAM Args args) {
+SEAMLINE_KERNEL(32, 8) arithmetic_local_4x32_by8(SEAMLINE_PARAM Args args) {
   local<Spec, Geometry<4, 32, 1, 1, false, false>>(args);
 }
 
-SEAMLINE_KERNEL(64, 4) arithmetic_local_2x64_by4(SEAMLINE_PARAM Args args) {
+SEAMLINE_KERNEL(64, 8) arithmetic_local_2x64_by8(SEAMLINE_PARAM Args args) {
   local<Spec, Geometry<2, 64, 1, 1, false, false>>(args);
 }
 
