@@ -1,14 +1,17 @@
 //! `cargo xtask demo`: `seamline demo`, with NVRTC provided.
 
-use crate::{cargo::cargo, nvrtc};
+use crate::cargo::{cargo, target};
+use crate::nvrtc;
 use anyhow::{Context, Result};
 use std::process::ExitCode;
 
 /// Builds the command and runs it. Its exit code says whether everything ran and agreed.
 pub fn run(arguments: &[String]) -> Result<ExitCode> {
-    // In release: the reference and the simulator walk some hundred million values.
-    let mut command = cargo(&["run", "--quiet", "--release", "-p", "seamline-cli", "--", "demo"]);
+    let mut command = cargo(&["run", "--quiet", "-p", "seamline-cli", "--", "demo"]);
     command.args(arguments);
+    if !arguments.iter().any(|argument| argument.starts_with("--out")) {
+        command.arg("--out").arg(target().join("demo"));
+    }
     match nvrtc::provide() {
         Ok(found) => {
             command.env(nvrtc::VARIABLE, &found.folder);
