@@ -50,6 +50,8 @@ struct Host {
   void (*barrier)(Thread*, BarrierKind, Place);
   u32 (*shuffle_xor)(Thread*, u32 bits, u32 mask, Place);
   void* (*shared)(Thread*, const void* tag, u64 bytes, Place);
+  float (*load_shared)(Thread*, const float*, Place);
+  void (*store_shared)(Thread*, float*, float, Place);
   void (*store_cluster)(Thread*, float*, u32 rank, float, Place);
   u64 (*clock_ns)(Thread*);
 };
@@ -82,6 +84,8 @@ SEAMLINE_DEVICE float shuffle_xor(float x, u32 mask, SEAMLINE_PLACE) {
   return from_bits(self()->host->shuffle_xor(self(), to_bits(x), mask, Place{file, line}));
 }
 SEAMLINE_DEVICE void* shared(const void* tag, u64 bytes, SEAMLINE_PLACE) { return self()->host->shared(self(), tag, bytes, Place{file, line}); }
+SEAMLINE_DEVICE float load_shared(const float* p, SEAMLINE_PLACE) { return self()->host->load_shared(self(), p, Place{file, line}); }
+SEAMLINE_DEVICE void store_shared(float* p, float x, SEAMLINE_PLACE) { self()->host->store_shared(self(), p, x, Place{file, line}); }
 SEAMLINE_DEVICE void store_cluster(float* p, u32 rank, float x, SEAMLINE_PLACE) { self()->host->store_cluster(self(), p, rank, x, Place{file, line}); }
 
 // An access that is not `on` touches nothing; such a load gives zero.

@@ -117,8 +117,10 @@ impl Cluster {
             Request::Shared { tag, bytes } => {
                 let piece =
                     layout.piece(tag, bytes).map_err(|bytes| Fault::SharedMemory { bytes, limit: LIMIT })?;
-                let address = self.blocks[t / self.per_block].shared.address(layout, piece);
-                self.threads[t].fiber.context().answer.set(address);
+                let area = &mut self.blocks[t / self.per_block].shared;
+                let context = self.threads[t].fiber.context();
+                context.answer.set(area.address(layout, piece));
+                context.shadow.set(&*area.shadow);
             }
             Request::StoreCluster { address, rank, bits } => {
                 self.store_cluster(t, address, rank, bits, layout)?
@@ -269,8 +271,9 @@ impl Cluster {
         if target.alive == 0 {
             return Err(Fault::ClusterEnded { rank }.into());
         }
-        target.shared.store(layout, piece, offset, bits);
-        Ok(())
+        let touch = self.threads[t].fiber.context().touch();
+        let stored = target.shared.store(layout, piece, offset, bits, touch);
+        stored.map_err(|wrong| Violation::Broken(Broken::Shared("writes", wrong)))
     }
 
     /// Thread `t` has returned.

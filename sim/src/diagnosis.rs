@@ -4,6 +4,7 @@ use crate::cluster::{Cluster, Violation, Wait};
 use crate::error::{At, Fault, SimError, Waiting};
 use crate::launch::{Launch, describe};
 use crate::order::Order;
+use crate::races::Wrong;
 use crate::thread::{Broken, Place};
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -55,6 +56,17 @@ impl Scene<'_> {
                 }
                 Broken::PushesEmpty { address } => Fault::PushesEmpty { place: there(address) },
                 Broken::ArmsFull { address } => Fault::ArmsFull { place: there(address) },
+                Broken::Shared(verb, wrong) => match wrong {
+                    Wrong::Address => Fault::SharedAddress { verb },
+                    Wrong::Unwritten => Fault::SharedUnwritten,
+                    Wrong::Race { earlier, wrote } => Fault::SharedRace {
+                        verb,
+                        earlier: if wrote { "written" } else { "read" },
+                        block: earlier.block,
+                        thread: earlier.thread % self.launches[cluster.launch].threads,
+                        place: place(earlier.place),
+                    },
+                },
                 Broken::Overwrites { address } => Fault::Overwrites { place: there(address) },
             },
         };

@@ -247,6 +247,31 @@ pub enum Fault {
         /// What there is.
         limit: u64,
     },
+    /// A shared access that is not a shared variable's word.
+    #[error("{verb} shared memory at an address that is not a shared variable's")]
+    SharedAddress {
+        /// What the access does.
+        verb: &'static str,
+    },
+    /// Shared memory begins with no value.
+    #[error("reads a shared variable that nobody has written")]
+    SharedUnwritten,
+    /// A barrier is missing.
+    #[error(
+        "{verb} a shared variable that thread {thread} of block {block} of the cluster has {earlier} at {place}, and no barrier lies between"
+    )]
+    SharedRace {
+        /// What the access does.
+        verb: &'static str,
+        /// What the other thread did.
+        earlier: &'static str,
+        /// The other thread's block, in the cluster.
+        block: u32,
+        /// The other thread, in its block.
+        thread: u32,
+        /// Where it did that.
+        place: String,
+    },
     /// Not a lane.
     #[error("shuffles with the mask {mask}: a warp has 32 lanes")]
     ShuffleMask {

@@ -15,7 +15,7 @@ pub(crate) const STACK_BYTES: usize = 32 << 10;
 /// The most that a kernel's frame may take; the rest is for the simulator's own functions.
 pub(crate) const FRAME_BYTES: usize = 20 << 10;
 /// Bytes at the top of a stack for the thread's [`Context`].
-pub(crate) const CONTEXT_BYTES: usize = 384;
+pub(crate) const CONTEXT_BYTES: usize = 448;
 const STACKS_PER_CHUNK: usize = 512;
 /// What a fiber of a common kernel really touches: two pages of stack, and the simulator's own state.
 const RESIDENT_BYTES: u64 = 10 << 10;

@@ -21,6 +21,8 @@ pub(crate) struct Host {
     barrier: extern "C" fn(&Context, Barrier, Place),
     shuffle_xor: extern "C" fn(&Context, u32, u32, Place) -> u32,
     shared: extern "C" fn(&Context, *const c_void, u64, Place) -> *mut c_void,
+    load_shared: extern "C" fn(&Context, *const f32, Place) -> f32,
+    store_shared: extern "C" fn(&Context, *mut f32, f32, Place),
     store_cluster: extern "C" fn(&Context, *mut f32, u32, f32, Place),
     clock_ns: extern "C" fn(&Context) -> u64,
 }
@@ -33,6 +35,8 @@ pub(crate) static HOST: Host = Host {
     barrier,
     shuffle_xor,
     shared,
+    load_shared,
+    store_shared,
     store_cluster,
     clock_ns,
 };
@@ -118,9 +122,19 @@ extern "C" fn barrier(thread: &Context, barrier: Barrier, place: Place) {
         return;
     }
     thread.ask(Request::Barrier(barrier));
-    if barrier == Barrier::GridWait {
-        thread.waited.set(true);
+    let mut passed = thread.passed.get();
+    match barrier {
+        Barrier::Block => passed.block += 1,
+        Barrier::ClusterArriveRelaxed => thread.releases.set(false),
+        Barrier::ClusterArrive => {
+            thread.releases.set(true);
+            passed.released += 1;
+        }
+        Barrier::ClusterWait => passed.acquired += u32::from(thread.releases.get()),
+        Barrier::GridWait => thread.waited.set(true),
+        Barrier::GridLaunchDependents => {}
     }
+    thread.passed.set(passed);
 }
 
 extern "C" fn shuffle_xor(thread: &Context, bits: u32, mask: u32, place: Place) -> u32 {
@@ -133,6 +147,20 @@ extern "C" fn shared(thread: &Context, tag: *const c_void, bytes: u64, place: Pl
     thread.place.set(place);
     thread.ask(Request::Shared { tag: tag as u64, bytes });
     thread.answer.get() as *mut c_void
+}
+
+extern "C" fn load_shared(thread: &Context, at: *const f32, place: Place) -> f32 {
+    thread.place.set(place);
+    thread.touches("reads", |shadow, touch| shadow.read(at as u64, touch));
+    // SAFETY: checked: an aligned word of a shared variable.
+    unsafe { at.read_volatile() }
+}
+
+extern "C" fn store_shared(thread: &Context, at: *mut f32, value: f32, place: Place) {
+    thread.place.set(place);
+    thread.touches("writes", |shadow, touch| shadow.write(at as u64, touch));
+    // SAFETY: as above.
+    unsafe { at.write_volatile(value) };
 }
 
 extern "C" fn store_cluster(thread: &Context, at: *mut f32, rank: u32, value: f32, place: Place) {

@@ -31,6 +31,7 @@ mod machine;
 mod order;
 mod polled;
 mod queues;
+mod races;
 mod shared;
 mod source;
 mod thread;

@@ -231,6 +231,7 @@ impl<'a> Machine<'a> {
             blocks: self.launches[launch].grid.0,
             grid_row: block.1,
             cluster_rank,
+            threads: self.launches[launch].threads,
         };
         // SAFETY: the world is boxed, the views are as many as they ever will be, and both are dropped after the fibers.
         let context = unsafe { Context::new(position, &self.world, &self.views[launch]) };

@@ -1,5 +1,6 @@
 //! Shared memory: one area per block, laid out alike in all blocks of a launch.
 
+use crate::races::{Shadow, Touch, Wrong};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
@@ -33,6 +34,10 @@ impl Layout {
         Ok(self.pieces.len() - 1)
     }
 
+    fn end(&self) -> u64 {
+        self.pieces.last().map_or(0, |p| p.start + p.bytes)
+    }
+
     /// The variable that has `bytes` bytes at `offset`.
     pub fn find(&self, offset: u64, bytes: u64) -> Option<usize> {
         self.pieces.iter().position(|p| p.start <= offset && offset + bytes <= p.start + p.bytes)
@@ -46,6 +51,8 @@ pub(crate) struct Area {
     memory: Box<[MaybeUninit<UnsafeCell<u128>>]>,
     /// Variables that have been filled with what no kernel should read.
     poisoned: Vec<bool>,
+    /// Boxed: threads point to it.
+    pub shadow: Box<Shadow>,
 }
 
 impl Area {
@@ -64,6 +71,7 @@ impl Area {
         if !std::mem::replace(&mut self.poisoned[piece], true) {
             // SAFETY: the variable lies within the area (`Layout::piece`), which may be written through shared references.
             unsafe { (address as *mut u8).write_bytes(0xFF, bytes as usize) };
+            self.shadow.cover(self.start(), layout.end());
         }
         address
     }
@@ -75,10 +83,20 @@ impl Area {
     }
 
     /// Writes a word at `offset`, in the variable `piece`.
-    pub fn store(&mut self, layout: &Layout, piece: usize, offset: u64, bits: u32) {
+    pub fn store(
+        &mut self,
+        layout: &Layout,
+        piece: usize,
+        offset: u64,
+        bits: u32,
+        by: Touch,
+    ) -> Result<(), Wrong> {
         self.address(layout, piece);
+        let address = self.start() + offset;
+        self.shadow.write(address, by)?;
         // SAFETY: the caller found `offset` to be within the variable; as above.
-        unsafe { ((self.start() + offset) as *mut u32).write_volatile(bits) };
+        unsafe { (address as *mut u32).write_volatile(bits) };
+        Ok(())
     }
 }
 
@@ -97,7 +115,9 @@ mod tests {
         let mut area = Area::default();
         let at = area.address(&layout, b);
         assert_eq!(area.offset(at), Some(32));
-        area.store(&layout, b, 36, 7);
+        let place = crate::thread::Place { file: std::ptr::null(), line: 0 };
+        area.store(&layout, b, 36, 7, Touch { thread: 0, block: 0, passed: Default::default(), place })
+            .unwrap();
         // SAFETY: both words are in `b`, which is initialised.
         let words = unsafe { crate::polled::read(at) };
         assert_eq!(words[..2], [u32::MAX, 7]);

@@ -4,6 +4,7 @@ use crate::fiber::{CONTEXT_BYTES, Switch};
 use crate::host::{HOST, Host};
 use crate::launch::{Access, Range};
 use crate::polled::Polled;
+use crate::races::{Passed, Shadow, Touch, Wrong};
 use crate::world::World;
 use std::cell::Cell;
 use std::ffi::c_char;
@@ -68,6 +69,7 @@ pub(crate) enum Broken {
     PushesEmpty { address: u64 },
     ArmsFull { address: u64 },
     Overwrites { address: u64 },
+    Shared(&'static str, Wrong),
 }
 
 /// What all threads of a launch share.
@@ -101,6 +103,13 @@ pub(crate) struct Context {
     pub last: Cell<(u64, u32, u32)>,
     /// Looks that it may have without being stopped: time has passed, and it should come by its next look at the clock.
     pub granted: Cell<u32>,
+    /// Counted through the cluster.
+    index: u32,
+    pub passed: Cell<Passed>,
+    /// Its arrival at the cluster's barrier releases.
+    pub releases: Cell<bool>,
+    /// Of its block's shared memory, once it has declared some.
+    pub shadow: Cell<*const Shadow>,
 }
 
 const _: () = assert!(size_of::<Context>() <= CONTEXT_BYTES);
@@ -113,6 +122,8 @@ pub(crate) struct Position {
     pub blocks: u32,
     pub grid_row: u32,
     pub cluster_rank: u32,
+    /// Threads of a block.
+    pub threads: u32,
 }
 
 impl Context {
@@ -121,7 +132,7 @@ impl Context {
     /// # Safety
     /// `world` and `launch` stay where they are and outlive the thread's fiber.
     pub unsafe fn new(position: Position, world: &World, launch: &LaunchView) -> Context {
-        let Position { thread, block, blocks, grid_row, cluster_rank } = position;
+        let Position { thread, block, blocks, grid_row, cluster_rank, threads } = position;
         Context {
             host: &HOST,
             thread,
@@ -138,6 +149,10 @@ impl Context {
             polled: Polled::default(),
             last: Cell::new((0, 0, 0)),
             granted: Cell::new(0),
+            index: cluster_rank * threads + thread,
+            passed: Cell::default(),
+            releases: Cell::new(false),
+            shadow: Cell::new(std::ptr::null()),
         }
     }
 
@@ -194,6 +209,26 @@ impl Context {
     /// Whether it may itself have stored a row there.
     pub fn pushes_to(&self, address: u64) -> bool {
         self.launch().memory.iter().any(|r| r.allows(Access::Push, address, 16))
+    }
+
+    /// A touch of shared memory, now.
+    pub fn touch(&self) -> Touch {
+        Touch {
+            thread: self.index,
+            block: self.cluster_rank,
+            passed: self.passed.get(),
+            place: self.place.get(),
+        }
+    }
+
+    /// Checks a touch of its block's shared memory.
+    pub fn touches(&self, verb: &'static str, touch: impl FnOnce(&Shadow, Touch) -> Result<(), Wrong>) {
+        // SAFETY: null, or in a box of the cluster, which outlives its fibers.
+        let shadow = unsafe { self.shadow.get().as_ref() };
+        let result = shadow.map_or(Err(Wrong::Address), |shadow| touch(shadow, self.touch()));
+        if let Err(wrong) = result {
+            self.broken(Broken::Shared(verb, wrong));
+        }
     }
 
     /// Whether a look that found nothing new is for free.

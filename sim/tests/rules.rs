@@ -185,6 +185,68 @@ fn a_shuffle_mask_that_is_not_a_lane() {
     );
 }
 
+/// A word that thread 0 writes and thread 1 reads, with `between` in between.
+fn passed_on(between: &str) -> String {
+    format!(
+        "SEAMLINE_SHARED(float, x, 4);
+        device::grid_wait();
+        if (device::thread() == 0) device::store_shared(x, 1.0f);
+        {between}
+        if (device::thread() == 1) device::load_shared(x);"
+    )
+}
+
+#[test]
+fn a_missing_barrier_is_named_by_both_of_its_sides() {
+    let fault = broken_on(Usage::Input, &passed_on("device::shuffle_xor(1.0f, 1);"));
+    let expected = Fault::SharedRace {
+        verb: "reads",
+        earlier: "written",
+        block: 0,
+        thread: 0,
+        place: "test.cu:5".into(),
+    };
+    assert_eq!(fault, expected);
+    let body = passed_on("device::block_barrier();");
+    run(&[launch(&build(&body).unwrap(), 2, 32, vec![])], &Options::default()).unwrap();
+    let body = "SEAMLINE_SHARED(float, x, 4); device::grid_wait(); device::store_shared(x, 1.0f);";
+    assert!(matches!(
+        broken_on(Usage::Input, body),
+        Fault::SharedRace { verb: "writes", earlier: "written", .. }
+    ));
+}
+
+#[test]
+fn shared_memory_that_nobody_has_written_or_that_is_none() {
+    let body = "SEAMLINE_SHARED(float, x, 4); device::grid_wait(); device::load_shared(x + INDEX);";
+    assert_eq!(broken_on(Usage::Input, &body.replace("INDEX", "1")), Fault::SharedUnwritten);
+    assert_eq!(broken_on(Usage::Input, &body.replace("INDEX", "4")), Fault::SharedAddress { verb: "reads" });
+    let body = "device::grid_wait(); float x; device::store_shared(&x, 1.0f);";
+    assert_eq!(broken_on(Usage::Input, body), Fault::SharedAddress { verb: "writes" });
+}
+
+#[test]
+fn a_clusters_memory_is_read_behind_a_barrier_that_releases() {
+    let body = |arrive: &str| {
+        format!(
+            "device::cluster_arrive_relaxed(); device::cluster_wait();
+            if (device::thread() == 0) device::store_cluster(x, 1 - device::cluster_rank(), 1.0f);
+            {arrive}
+            if (device::thread() == 1) device::load_shared(x);"
+        )
+    };
+    let relaxed = broken_cluster(&body("device::cluster_arrive_relaxed(); device::cluster_wait();"));
+    assert!(matches!(relaxed, Fault::SharedRace { block: 1, thread: 0, .. }), "{relaxed}");
+    let inside = broken_cluster(&body("device::block_barrier();"));
+    assert!(matches!(inside, Fault::SharedRace { .. } | Fault::SharedUnwritten), "{inside}");
+    let body = format!(
+        "SEAMLINE_SHARED(float, x, 4); device::grid_wait(); {}",
+        body("device::cluster_arrive(); device::cluster_wait();")
+    );
+    let launch = Launch { cluster: 2, ..launch(&build(&body).unwrap(), 4, 32, vec![]) };
+    run(&[launch], &Options::new(Order::Reverse)).unwrap();
+}
+
 #[test]
 fn more_shared_memory_than_there_is() {
     let body = "SEAMLINE_SHARED(u32, box, 20000); device::grid_wait(); box[0] = 1;";
