@@ -5,14 +5,34 @@
 //! dependent launches and the exchange between ranks. One OS thread runs them all, in an [`Order`] that a run can repeat:
 //! forward, reverse, or at random from a seed.
 //!
-//! It watches what a GPU lets pass: accesses that no argument allows, reads before `grid_wait`, barriers in divergent code,
-//! rows pushed where they do not belong or over others; it names the line of generated source, rank, block and thread. Time is
-//! simulated: a poll for a rank that never comes expires at once, and what can never go on is a deadlock, told thread by
-//! thread.
+//! # What it finds
+//! It watches what a GPU lets pass, and names the kernel, the line of generated source, the rank, the block and the thread:
 //!
-//! Not modelled: the memory order of ordinary global and shared memory, which here is the program's; and time.
+//! | rule | what breaks it |
+//! |---|---|
+//! | memory | an access that no argument allows; a misaligned one; a constant load of what the launch writes |
+//! | dependent launches | anything but constant weights before `grid_wait`; a block that never waits; a trigger before the wait |
+//! | barriers | one that a thread passes by or that lies in divergent code; halves of the cluster's that do not alternate |
+//! | shared memory | a race, an address that is none, a value that nobody wrote; a block of the cluster that has not begun or has ended |
+//! | exchange | a poll of a peer's memory; a push to another rank's row, over a row, or of a word that means empty |
+//! | progress | a deadlock, told by who waits for what |
 //!
-//! For Unix systems.
+//! Shared memory is watched where kernels reach it through `load_shared`, `store_shared` and `store_cluster`. Everything is a
+//! [`Fault`], but the deadlock, which is a [`SimError`] of its own. Wrong results are for the caller to find, by comparison.
+//!
+//! # What chance does
+//! In a random order ranks start late, a launch begins before its predecessor has ended (where that one lets it), threads
+//! stop at accesses to exchange memory and some sleep until nobody else can run, and relaxed stores arrive late, apart and out
+//! of order, at the latest when their launch ends. The seed decides it all: the same seed is the same run.
+//!
+//! # Time
+//! Time is simulated and passes only while all wait. A poll for a rank that never comes expires at once.
+//!
+//! # What it is not
+//! Ordinary global memory is as the program orders it, and nothing here tells how fast a kernel is. For Unix systems.
+
+#[cfg(not(unix))]
+compile_error!("seamline-sim runs on Unix systems: leave out the feature `sim`");
 
 mod bits;
 mod cache;

@@ -148,6 +148,13 @@ fn launches_of_changing_size_follow_each_other() {
 }
 
 #[test]
+fn a_thousand_launches_are_queued_at_once() {
+    let mut group = Group::new(program(K25, 256, 2, 2, Presence::ALL), 5);
+    let tokens = (0..1000).map(|i| 1 + i * 7 % 5).collect::<Vec<_>>();
+    back_to_back(&mut group, &tokens, &Options::new(Order::Random(21)));
+}
+
+#[test]
 fn more_tokens_than_clusters_are_sent_before_any_is_received() {
     for (i, order) in [Order::Forward, Order::Reverse, Order::Random(4)].into_iter().enumerate() {
         let small = DeviceModel { sms: 1, ..DeviceModel::H200 };
