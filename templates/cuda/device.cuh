@@ -41,6 +41,9 @@ SEAMLINE_DEVICE float shuffle_xor(float x, u32 mask) {
   asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=f"(r) : "f"(x), "r"(mask));
   return r;
 }
+// Shared memory of this block.
+SEAMLINE_DEVICE float load_shared(const float* p) { return *p; }
+SEAMLINE_DEVICE void store_shared(float* p, float x) { *p = x; }
 // Stores to `p`, a shared variable of this block, in the block `rank` of the cluster.
 SEAMLINE_DEVICE void store_cluster(float* p, u32 rank, float x) {
   u32 local = (u32)__cvta_generic_to_shared(p), remote;

@@ -101,14 +101,14 @@ template <class Spec, class Geo> struct Cluster {
         u32 to = device::thread() % 32;
         if (block < Sums::BLOCKS && to < Geo::CTAS) {
           if constexpr (Geo::CTAS > 1) device::store_cluster(buffer + s * Sums::STRIDE + block, to, x);
-          else buffer[s * Sums::STRIDE + block] = x;
+          else device::store_shared(buffer + s * Sums::STRIDE + block, x);
         }
       }
     }
     barrier();
     SEAMLINE_UNROLL for (int s = 0; s < SUMS; s++) {
       f32 chain[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-      SEAMLINE_UNROLL for (int b = 0; b < Sums::BLOCKS; b++) chain[b % 4] = add(chain[b % 4], buffer[s * Sums::STRIDE + b]);
+      SEAMLINE_UNROLL for (int b = 0; b < Sums::BLOCKS; b++) chain[b % 4] = add(chain[b % 4], device::load_shared(buffer + s * Sums::STRIDE + b));
       total[s] = add(add(chain[0], chain[1]), add(chain[2], chain[3]));
     }
   }
