@@ -2,7 +2,6 @@
 //!
 //! `cargo run --example quickstart` runs it on a GPU where there is one, and else on the CPU.
 
-use cudarc::driver::CudaContext;
 use seamline::prelude::*;
 use std::{error::Error, sync::Arc};
 
@@ -13,6 +12,9 @@ pub fn my_seam(partial: Tokens, mut residual: Tokens, gamma: Channels, eps: Scal
     let norm_out = rms_norm(residual, gamma, eps);
     (residual, norm_out)
 }
+
+/// What a rank stored: residual and norm_out.
+type Stored = (Vec<bf16>, Vec<bf16>);
 
 const RANKS: usize = 2;
 const TOKENS: usize = 3;
@@ -35,7 +37,7 @@ fn filled(value: f32, rows: usize) -> Vec<bf16> {
     vec![bf16::from_f32(value); rows * HIDDEN]
 }
 
-fn on_gpu(context: &Arc<CudaContext>) -> Result<Vec<(Vec<bf16>, Vec<bf16>)>, Box<dyn Error>> {
+fn on_gpu(context: &Arc<cudarc::driver::CudaContext>) -> Result<Vec<Stored>, Box<dyn Error>> {
     let ranks = Group::loopback(context, RANKS as u32)?;
     let kernels = MySeam::prepare_all(&ranks, &Prepare::new(TOKENS).hidden(HIDDEN as u32))?;
     let streams = (0..RANKS).map(|_| context.new_stream()).collect::<Result<Vec<_>, _>>()?;
@@ -59,13 +61,12 @@ fn on_gpu(context: &Arc<CudaContext>) -> Result<Vec<(Vec<bf16>, Vec<bf16>)>, Box
         .collect()
 }
 
-fn on_cpu() -> Result<Vec<(Vec<bf16>, Vec<bf16>)>, Box<dyn Error>> {
+fn on_cpu() -> Result<Vec<Stored>, Box<dyn Error>> {
     // With the feature `sim`, `Group::simulated` runs the generated CUDA itself.
     let ranks = Group::reference(RANKS as u32)?;
     let kernels = MySeam::prepare_all(&ranks, &Prepare::new(TOKENS).hidden(HIDDEN as u32))?;
     let partials: Vec<_> = (0..RANKS).map(|rank| filled(rank as f32 + 1.0, TOKENS)).collect();
-    let gamma = filled(2.0, 1);
-    let mut results = vec![(filled(0.5, TOKENS), filled(0.0, TOKENS)); RANKS];
+    let (gamma, mut results) = (filled(2.0, 1), vec![(filled(0.5, TOKENS), filled(0.0, TOKENS)); RANKS]);
     let args = partials.iter().zip(&mut results).map(|(partial, (residual, norm_out))| MySeamArgs {
         tokens: TOKENS,
         partial: partial.into(),

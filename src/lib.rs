@@ -8,8 +8,8 @@ pub use seamline_macros::fused_pattern;
 #[cfg(feature = "cuda")]
 pub use seamline_runtime::cuda;
 pub use seamline_runtime::{
-    Bundle, Error, ErrorKind, Explanation, Fault, Group, Input, KeepAlive, Kernel, Output, Pattern, Prepare, Queue, Rank,
-    Status, Variant, args, executor, launch_all, reset, testing, untyped,
+    Bundle, Error, ErrorKind, Explanation, Fault, Group, Input, KeepAlive, Kernel, Output, Pattern, Prepare,
+    Queue, Rank, Status, Variant, args, executor, launch_all, reset, testing, untyped,
 };
 #[cfg(feature = "sim")]
 pub use seamline_sim as sim;
@@ -18,7 +18,8 @@ pub use seamline_sim as sim;
 pub mod prelude {
     // Writing patterns.
     pub use crate::dsl::{
-        Channels, ExpertWeights, PerToken, Permuted, RowMap, Scalar, Tokens, all_reduce, bf16, f16, finalize, rms_norm,
+        Channels, ExpertWeights, PerToken, Permuted, RowMap, Scalar, Tokens, all_reduce, bf16, f16, finalize,
+        rms_norm,
     };
     pub use crate::fused_pattern;
 

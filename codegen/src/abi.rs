@@ -57,13 +57,7 @@ pub fn slots(program: &Program) -> Vec<Slot> {
     slots.extend([Slot::Tokens, Slot::Status]);
     if program.exchanges() {
         slots.extend((0..program.dims.ranks).map(Slot::Region));
-        slots.extend([
-            Slot::Epochs,
-            Slot::HostStatus,
-            Slot::TimeoutNs,
-            Slot::GenerationBytes,
-            Slot::Rank,
-        ]);
+        slots.extend([Slot::Epochs, Slot::HostStatus, Slot::TimeoutNs, Slot::GenerationBytes, Slot::Rank]);
     }
     slots
 }

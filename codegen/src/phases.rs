@@ -101,10 +101,12 @@ impl Phases {
                     && self.phase(reg) <= Some(exchange)
             })
         };
-        program.regs().filter(|(reg, _)| self.last_use(*reg) > Some(exchange)).any(|(reg, line)| match line.inst {
-            Inst::Load(param) => overwritten(param),
-            Inst::Const(_) | Inst::AllReduce(_) => false,
-            _ => self.available(program, reg) <= Some(exchange) && !self.is_wire(program, reg),
+        program.regs().filter(|(reg, _)| self.last_use(*reg) > Some(exchange)).any(|(reg, line)| {
+            match line.inst {
+                Inst::Load(param) => overwritten(param),
+                Inst::Const(_) | Inst::AllReduce(_) => false,
+                _ => self.available(program, reg) <= Some(exchange) && !self.is_wire(program, reg),
+            }
         })
     }
 
