@@ -146,7 +146,7 @@ const MUTATIONS: &[Mutation] = &[
         "no barrier between partial sums and their readers",
         "    barrier();\n    SEAMLINE_UNROLL for (int s = 0; s < SUMS; s++) {\n      f32 chain[4]",
         "    SEAMLINE_UNROLL for (int s = 0; s < SUMS; s++) {\n      f32 chain[4]",
-        "",
+        "no barrier lies between",
     ),
     Mutation {
         sms: 1,
@@ -159,7 +159,7 @@ const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         source: TWO_NORMS,
-        ..mutation("partial sums have one buffer", "turn ^= 1;", "", "different bits")
+        ..mutation("partial sums have one buffer", "turn ^= 1;", "", "no barrier lies between")
     },
     mutation(
         "a ragged row's end is stored in full",
