@@ -91,9 +91,13 @@ impl Demo {
             ))?;
         }
 
-        let mut rows: Vec<Row> =
-            compile::ARCHS.iter().map(|arch| compiled(arch, &compile::compile(&module, arch))).collect();
+        let archs = compile::ARCHS.iter().map(|arch| {
+            output::progress(&format!("compiling for {arch}"));
+            compiled(arch, &compile::compile(&module, arch))
+        });
+        let mut rows: Vec<Row> = archs.collect();
         rows.extend(self.runs(&program));
+        output::progress("");
         self.print(&program, &rows)?;
         Ok(if rows.iter().all(|row| row.good) { Verdict::Good } else { Verdict::Bad })
     }
@@ -121,6 +125,7 @@ impl Demo {
         let graph = MoeFinalizeArResidualRmsnorm::GRAPH;
         let workload = Workload::new(program, tokens, 0x5EA3, kind);
         let what = format!("{what}, P={}", permuted_rows(program, &workload));
+        output::progress(&what);
         let compared = execute(graph, program, &place.ranks, &workload).and_then(|ran| {
             let comparison = Expected::new(program, &workload)?.compare(program, &ran);
             Ok((ran, comparison))
