@@ -2,6 +2,7 @@
 
 pub mod dsl;
 pub mod patterns;
+pub mod testing;
 
 pub use seamline_codegen::{DType, Graph};
 pub use seamline_macros::fused_pattern;
@@ -9,7 +10,7 @@ pub use seamline_macros::fused_pattern;
 pub use seamline_runtime::cuda;
 pub use seamline_runtime::{
     Bundle, Error, ErrorKind, Explanation, Fault, Group, Input, KeepAlive, Kernel, Output, Pattern, Prepare,
-    Queue, Rank, Status, Variant, args, executor, launch_all, reset, testing, untyped,
+    Queue, Rank, Status, Variant, args, executor, launch_all, reset, untyped,
 };
 #[cfg(feature = "sim")]
 pub use seamline_sim as sim;

@@ -1,6 +1,5 @@
 //! `seamline demo`: the seam of Kimi-K2.5, end to end, on this machine.
 
-use crate::compare::Expected;
 use crate::compile::{self, Compiled};
 use crate::execute::execute;
 use crate::places::{self, Place};
@@ -10,10 +9,11 @@ use crate::{Verdict, output};
 use anyhow::{Context, Result};
 use clap::Args;
 use seamline::patterns::MoeFinalizeArResidualRmsnorm;
+use seamline::testing::{Expected, Kind, Workload};
 use seamline::{DType, Pattern};
 use seamline_codegen::emit::{Target, emit};
 use seamline_codegen::schedule::{DeviceModel, Planner};
-use seamline_codegen::workload::{Argument, Kind, Workload};
+use seamline_codegen::workload::Argument;
 use seamline_codegen::{Dims, Presence, Program, Request, Role};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -126,11 +126,12 @@ impl Demo {
         let workload = Workload::new(program, tokens, 0x5EA3, kind);
         let what = format!("{what}, P={}", permuted_rows(program, &workload));
         output::progress(&what);
-        let compared = execute(graph, program, &place.ranks, &workload).and_then(|ran| {
-            let comparison = Expected::new(program, &workload)?.compare(program, &ran);
-            Ok((ran, comparison))
+        let compared = execute(graph, program, &place.ranks, &workload).and_then(|executed| {
+            let expected = Expected::new(program, &workload).context("the reference cannot run")?;
+            let comparison = expected.compare(program, &executed.ran.outputs);
+            Ok((executed, comparison))
         });
-        let (ran, comparison) = match compared {
+        let (executed, comparison) = match compared {
             Ok(compared) => compared,
             Err(error) => return Row::not_run(what, &format!("{error:#}")),
         };
@@ -138,10 +139,10 @@ impl Demo {
         Row {
             good: comparison.is_equal(),
             result: format!("{equal} on {} of {} ranks", comparison.equal_ranks, comparison.ranks),
-            reason: comparison.difference,
+            reason: comparison.difference.map(|difference| difference.to_string()),
             errors: Some(comparison.errors),
-            prepare_ms: Some(ran.prepared_in.as_secs_f64() * 1e3),
-            run_ms: Some(ran.ran_in.as_secs_f64() * 1e3),
+            prepare_ms: Some(executed.prepared_in.as_secs_f64() * 1e3),
+            run_ms: Some(executed.ran.ran_in.as_secs_f64() * 1e3),
             ..Row::new(what)
         }
     }

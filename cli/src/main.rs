@@ -1,7 +1,6 @@
 //! The `seamline` command.
 
 mod bench;
-mod compare;
 mod compile;
 mod demo;
 mod doctor;

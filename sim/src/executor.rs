@@ -1,5 +1,6 @@
 //! The simulator as an executor of `seamline-runtime`.
 
+use crate::compile::Compiler;
 use crate::launch::{Launch, Range, Usage};
 use crate::library::{DEVICE_LAYER, Library, Source, run};
 use crate::{Options, Order, SimError};
@@ -56,6 +57,14 @@ impl Simulator {
             Err(_) => Order::Forward,
         };
         Ok(Simulator::new(Options::new(order)))
+    }
+
+    /// Whether it can run here: whether there is a C++ compiler.
+    ///
+    /// # Errors
+    /// [`SimError::NoCompiler`], in words.
+    pub fn available() -> Result<(), Error> {
+        Compiler::find().map(|_| ()).map_err(failed)
     }
 }
 

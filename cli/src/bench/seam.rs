@@ -1,16 +1,15 @@
 //! One case of the MoE seam: its memory on the GPU, and seamline's ways through it.
 
 use super::graph::{Launch, Streams};
-use crate::compare::Expected;
-use crate::execute::DeviceBuffer;
 use anyhow::{Context, Result, bail};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr};
 use half::bf16;
 use seamline::patterns::{MoeFinalizeArResidualRmsnorm as Moe, MoeFinalizeArResidualRmsnormArgs as Args};
 use seamline::prelude::*;
+use seamline::testing::{DeviceBuffer, Expected, Kind, Workload};
 use seamline::{DType, Kernel};
 use seamline_codegen::reference::{Buffer, ideal};
-use seamline_codegen::workload::{Argument, Kind, Workload};
+use seamline_codegen::workload::Argument;
 use seamline_codegen::{Dims, Presence, Program, Request};
 use std::sync::Arc;
 
