@@ -1,6 +1,7 @@
 //! The `seamline` command.
 
 mod bench;
+mod check;
 mod compile;
 mod demo;
 mod doctor;
@@ -27,6 +28,8 @@ struct Cli {
 enum Command {
     /// Times the seam on a GPU, in CUDA graphs, beside other implementations of it
     Bench(bench::Bench),
+    /// Runs patterns on every executor, on ordinary and hostile inputs, and compares all bits with the reference
+    Check(check::Check),
     /// Runs the seam of Kimi-K2.5 end to end on this machine and compares it, bit for bit, with the reference
     Demo(demo::Demo),
     /// Looks at this machine: driver, GPUs, NVRTC, simulator; says how to get what is missing
@@ -61,6 +64,7 @@ impl std::error::Error for Usage {}
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Bench(bench) => bench.run(),
+        Command::Check(check) => check.run(),
         Command::Demo(demo) => demo.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::List(list) => list.run(),

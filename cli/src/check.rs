@@ -1,0 +1,276 @@
+//! `seamline check`: patterns of a source file on every executor, held against the reference.
+
+use crate::target::{HINT, Source};
+use crate::{Usage, Verdict, output};
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use seamline::sim::Simulated;
+use seamline::testing::{self, Case, Outcome};
+use seamline::{ErrorKind, Graph, Group, Prepare, cuda};
+use serde::Serialize;
+use std::io::{IsTerminal, Write};
+
+/// Arguments of `seamline check`.
+#[derive(Args)]
+pub struct Check {
+    #[command(flatten)]
+    source: Source,
+    /// Numbers of ranks; a pattern without a collective runs on one
+    #[arg(long, short = 'n', value_delimiter = ',', default_values_t = [1, 2, 8])]
+    ranks: Vec<u32>,
+    /// Numbers of tokens
+    #[arg(long, short, value_delimiter = ',', default_values_t = [1, 17])]
+    tokens: Vec<usize>,
+    /// What runs them, and must be there; without it, whatever is
+    #[arg(long, value_delimiter = ',')]
+    executor: Vec<Executor>,
+    /// JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// `--executor`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Executor {
+    /// The generated CUDA on the CPU
+    Sim,
+    /// The first GPU, with loopback ranks
+    Cuda,
+}
+
+/// What `--json` prints.
+#[derive(Default, Serialize)]
+struct Report {
+    cases: Vec<Row>,
+    /// Executors that were not asked for, and are not there.
+    missing: Vec<Missing>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    pattern: String,
+    variant: String,
+    ranks: u32,
+    tokens: usize,
+    inputs: &'static str,
+    executor: String,
+    equal: bool,
+    difference: Option<Difference>,
+    /// Why it could not be run.
+    reason: Option<String>,
+    errors: Vec<OutputError>,
+}
+
+#[derive(Serialize)]
+struct Difference {
+    rank: usize,
+    output: String,
+    token: usize,
+    channel: usize,
+    /// Bits and value.
+    expected: String,
+    got: String,
+}
+
+/// Relative L2 error against f64; null where results are not finite.
+#[derive(Serialize)]
+struct OutputError {
+    output: String,
+    error: Option<f64>,
+}
+
+#[derive(Serialize, PartialEq, Eq)]
+struct Missing {
+    executor: &'static str,
+    reason: String,
+}
+
+impl Check {
+    /// Checks all patterns; the verdict is good only if there was something to check and all bits are equal.
+    pub fn run(&self) -> Result<Verdict> {
+        let graphs = self.source.graphs()?;
+        // They live as long as kernels of them may, which is as long as the command runs.
+        let graphs = graphs.into_iter().map(|graph| -> &'static Graph { Box::leak(Box::new(graph)) });
+        let checks: Vec<_> = graphs.map(|graph| (graph, self.check(graph))).collect();
+        // All that is wrong with the command line shows before anything slow.
+        let mut total = 0;
+        for (_, check) in &checks {
+            total += check.cases().map_err(usage)? * self.executor.len().max(1);
+        }
+        let mut progress = Progress::new(total);
+        let mut report = Report::default();
+        for (graph, check) in &checks {
+            let mut written = Ok(());
+            let checked = check.run(|case| {
+                progress.clear();
+                if !self.json && written.is_ok() {
+                    written = output::print(&line(graph, case));
+                }
+                progress.step();
+                report.cases.push(row(graph, case));
+            });
+            progress.clear();
+            written?;
+            for missing in checked?.missing {
+                let missing = Missing { executor: missing.executor, reason: missing.reason };
+                if !report.missing.contains(&missing) {
+                    report.missing.push(missing);
+                }
+            }
+        }
+        self.print(&report)?;
+        let good = !report.cases.is_empty() && report.cases.iter().all(|row| row.equal);
+        Ok(if good { Verdict::Good } else { Verdict::Bad })
+    }
+
+    fn check(&self, graph: &'static Graph) -> testing::Check {
+        let request = self.source.request(graph, 1);
+        let most = self.tokens.iter().copied().max().unwrap_or(1).max(1);
+        let mut options = Prepare::new(most);
+        if let Some(hidden) = request.hidden {
+            options = options.hidden(hidden);
+        }
+        if let Some(top_k) = request.top_k {
+            options = options.top_k(top_k);
+        }
+        if let Some(dtype) = request.dtype {
+            options = options.dtype(dtype);
+        }
+        let check = testing::Check::new(graph, &options).ranks(&self.ranks).tokens(&self.tokens).all_kinds();
+        self.executor.iter().fold(check, |check, executor| match executor {
+            Executor::Sim => check.executor("sim", Group::simulated),
+            Executor::Cuda => check.executor("cuda", |ranks| Group::loopback(&cuda::context(0)?, ranks)),
+        })
+    }
+
+    fn print(&self, report: &Report) -> Result<()> {
+        if self.json {
+            return output::json(report);
+        }
+        let count = |are: fn(&Row) -> bool| report.cases.iter().filter(|row| are(row)).count();
+        let (equal, not_run) = (count(|row| row.equal), count(|row| row.reason.is_some()));
+        let mut text = match report.cases.len() {
+            0 => "NOT RUN: nothing here runs kernels\n".to_owned(),
+            cases => {
+                format!("\n{equal} of {cases} cases equal to the reference, bit for bit, on every rank\n")
+            }
+        };
+        if not_run > 0 {
+            text += &format!("{not_run} not run\n");
+        }
+        for Missing { executor, reason } in &report.missing {
+            text += &format!("not on {executor}: {reason}\n");
+        }
+        output::print(&text)
+    }
+}
+
+/// Options that fit no pattern are the command line's fault; a reference that fails is not.
+fn usage(error: seamline::Error) -> anyhow::Error {
+    match error.kind() {
+        ErrorKind::Executor { .. } => error.into(),
+        _ => Usage(format!("{error}\n{HINT}")).into(),
+    }
+}
+
+fn line(graph: &Graph, case: &Case) -> String {
+    let verdict = match case.outcome {
+        Outcome::Equal => "equal",
+        Outcome::Different(_) => "DIFFERENT",
+        Outcome::Failed(_) => "NOT RUN",
+    };
+    let variant = if case.variant.is_empty() { String::new() } else { format!("{}, ", case.variant) };
+    let mut line = format!(
+        "{verdict:9}  {}: {variant}N={}, T={}, {}, {}",
+        case.pattern, case.ranks, case.tokens, case.kind, case.executor
+    );
+    match &case.outcome {
+        Outcome::Equal => {}
+        Outcome::Different(difference) => line += &format!(": {difference}"),
+        Outcome::Failed(error) => line += &format!(": {error}"),
+    }
+    let errors = errors(graph, case).into_iter().map(|OutputError { output, error }| {
+        let error = error.map_or_else(|| "not finite".to_owned(), |error| format!("{error:.1e}"));
+        format!("{output} {error}")
+    });
+    let errors: Vec<_> = errors.collect();
+    if !errors.is_empty() {
+        line += &format!("  (error: {})", errors.join(", "));
+    }
+    line + "\n"
+}
+
+fn row(graph: &Graph, case: &Case) -> Row {
+    let (difference, reason) = match &case.outcome {
+        Outcome::Equal => (None, None),
+        Outcome::Different(difference) => (Some(difference.into()), None),
+        Outcome::Failed(error) => (None, Some(error.to_string())),
+    };
+    Row {
+        pattern: case.pattern.clone(),
+        variant: case.variant.clone(),
+        ranks: case.ranks,
+        tokens: case.tokens,
+        inputs: case.kind.name(),
+        executor: case.executor.clone(),
+        equal: case.outcome.is_equal(),
+        difference,
+        reason,
+        errors: errors(graph, case),
+    }
+}
+
+fn errors(graph: &Graph, case: &Case) -> Vec<OutputError> {
+    let named = graph.outputs.iter().zip(&case.errors);
+    let named = named.map(|(output, error)| OutputError {
+        output: output.name.to_string(),
+        error: error.is_finite().then_some(*error),
+    });
+    named.collect()
+}
+
+impl From<&testing::Difference> for Difference {
+    fn from(difference: &testing::Difference) -> Difference {
+        Difference {
+            rank: difference.rank,
+            output: difference.output.clone(),
+            token: difference.token,
+            channel: difference.channel,
+            expected: difference.expected.to_string(),
+            got: difference.got.to_string(),
+        }
+    }
+}
+
+/// How far it is, on a terminal; elsewhere nothing.
+struct Progress {
+    done: usize,
+    total: usize,
+    shown: bool,
+}
+
+impl Progress {
+    fn new(total: usize) -> Progress {
+        let progress = Progress { done: 0, total, shown: std::io::stderr().is_terminal() };
+        progress.show("preparing");
+        progress
+    }
+
+    fn step(&mut self) {
+        self.done += 1;
+        self.show("running");
+    }
+
+    fn show(&self, doing: &str) {
+        if self.shown {
+            // A terminal that is gone is no reason to stop.
+            let _ = write!(std::io::stderr(), "{doing}: {} of {}", self.done, self.total.max(self.done));
+        }
+    }
+
+    fn clear(&self) {
+        if self.shown {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
