@@ -8,6 +8,7 @@ mod catalog;
 mod operations;
 mod problem;
 mod signature;
+mod structure;
 
 pub use operations::{OPERATIONS, Operand, OperandKind, Operation};
 pub use problem::ProblemKind;
@@ -69,9 +70,14 @@ impl Fact {
 /// Checks `graph`; answers a fact per node, or everything that is wrong with it.
 ///
 /// # Errors
-/// All problems, in the order signature, body, results.
+/// All problems, in the order signature, body, results; or those that keep the graph from being read at all.
+/// No graph makes it panic.
 pub fn check(graph: &Graph) -> Result<Vec<Fact>, Vec<Problem>> {
     let mut problems = Vec::new();
+    structure(graph, &mut problems);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
     signature(graph, &mut problems);
     let facts = values(graph, &mut problems);
     results(graph, &facts, &mut problems);
@@ -85,6 +91,7 @@ pub fn check(graph: &Graph) -> Result<Vec<Fact>, Vec<Problem>> {
 // body, results only for a whole one.
 pub(crate) use body::{results, values};
 pub(crate) use signature::signature;
+use structure::structure;
 
 #[cfg(test)]
 mod tests;

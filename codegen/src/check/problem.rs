@@ -202,4 +202,12 @@ super::catalog! {
             written: String,
         },
     }
+    beyond source {
+        /// A graph that no source text gives: made by hand, with ids that name nothing.
+        #[error("the graph does not hold together: {what}: take graphs from `#[fused_pattern]` or the parser")]
+        Malformed {
+            /// What is wrong.
+            what: String,
+        },
+    }
 }

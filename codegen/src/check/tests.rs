@@ -82,3 +82,45 @@ fn every_call_by_name_has_its_operation() {
         assert_eq!(op.params().count() + op.operands().count(), operation.operands.len());
     }
 }
+
+/// Adds `x += …` to the graph: its last value, written in place of `x`.
+fn in_place(body: &[Op]) -> Graph {
+    let mut graph = graph(body);
+    graph.params.to_mut()[0].in_place = Some(OutputId(0));
+    let output = &mut graph.outputs.to_mut()[0];
+    (output.name, output.in_place) = ("x".into(), Some(ParamId(0)));
+    graph
+}
+
+#[test]
+fn a_graph_made_by_hand_is_refused_and_does_not_panic() {
+    let norm = [Op::RmsNorm { x: X, w: W, eps: EPS }];
+    let spoilt: [(fn(&mut Graph), &str); 9] = [
+        (|g| g.nodes.to_mut()[3].op = Op::Neg(ValueId(99)), "value 3 reads value 99"),
+        (|g| g.nodes.to_mut()[3].op = Op::Neg(FIRST), "value 3 reads value 3"),
+        (|g| g.nodes.to_mut()[0].op = Op::Param(ParamId(3)), "value 0 reads parameter 3 of 3"),
+        (|g| g.outputs.to_mut()[0].value = ValueId(4), "`x` is value 4 of 4"),
+        (|g| g.outputs.to_mut()[0].in_place = None, "`x` names an output that is not written in its place"),
+        (|g| g.outputs.to_mut()[0].in_place = Some(ParamId(9)), "a parameter that does not name it"),
+        (|g| g.params.to_mut()[0].in_place = None, "`x` is written in place of a parameter"),
+        (|g| g.params.to_mut()[0].in_place = Some(OutputId(9)), "`x` names an output"),
+        (|g| g.outputs = Vec::new().into(), "it returns nothing"),
+    ];
+    check(&in_place(&norm)).expect("the graph is well formed");
+    for (spoil, expected) in spoilt {
+        let mut graph = in_place(&norm);
+        spoil(&mut graph);
+        let problems = check(&graph).expect_err(expected);
+        assert!(problems.iter().any(|p| p.kind.to_string().contains(expected)), "{expected}: {problems:?}");
+        assert!(problems.iter().all(|p| p.kind.name() == "Malformed"), "{problems:?}");
+    }
+}
+
+#[test]
+fn what_is_updated_in_place_has_one_dtype_and_is_tokens() {
+    let mut graph = in_place(&[Op::RmsNorm { x: X, w: W, eps: EPS }]);
+    graph.outputs.to_mut()[0].elem = Elem::Fixed(crate::DType::F32);
+    assert_eq!(names(&graph), ["InPlaceDType"]);
+    graph.params.to_mut()[0].role = Role::PerToken(Elem::Pattern);
+    assert!(names(&graph).contains(&"InPlaceType"));
+}

@@ -1,0 +1,48 @@
+//! Whether a graph holds together: that ids name something, operands come first, and the two halves of an
+//! update in place agree.
+//!
+//! The parser makes no other graphs. But a [`Graph`] can be made by hand, and every rule after this one, and
+//! every kernel, indexes by what it says.
+
+use super::{At, Problem, ProblemKind as Kind};
+use crate::{Graph, OutputId, ParamId};
+
+/// Checks what all other checks rely on.
+pub(super) fn structure(graph: &Graph, problems: &mut Vec<Problem>) {
+    let mut report = |at, what: String| problems.push(Problem { at, kind: Kind::Malformed { what } });
+    let (params, outputs) = (graph.params.len(), graph.outputs.len());
+    if outputs == 0 {
+        report(At::Pattern, "it returns nothing".into());
+    }
+    for (id, node) in graph.values() {
+        for operand in node.op.operands().filter(|x| x.0 >= id.0) {
+            report(
+                At::Value(id),
+                format!("value {} reads value {}, which does not come before it", id.0, operand.0),
+            );
+        }
+        for param in node.op.params().filter(|p| p.0 as usize >= params) {
+            report(At::Value(id), format!("value {} reads parameter {} of {params}", id.0, param.0));
+        }
+    }
+    for (i, param) in graph.params.iter().enumerate() {
+        let back = |o: OutputId| graph.outputs.get(o.0 as usize).and_then(|o| o.in_place);
+        if param.in_place.is_some_and(|o| back(o) != Some(ParamId(i as u32))) {
+            let what = format!("`{}` names an output that is not written in its place", param.name);
+            report(At::Param(ParamId(i as u32)), what);
+        }
+    }
+    for (i, output) in graph.outputs.iter().enumerate() {
+        let at = At::Output(OutputId(i as u32));
+        if output.value.0 as usize >= graph.nodes.len() {
+            report(at, format!("`{}` is value {} of {}", output.name, output.value.0, graph.nodes.len()));
+        }
+        let back = |p: ParamId| graph.params.get(p.0 as usize).and_then(|p| p.in_place);
+        if output.in_place.is_some_and(|p| back(p) != Some(OutputId(i as u32))) {
+            report(at, format!("`{}` is written in place of a parameter that does not name it", output.name));
+        }
+        if graph.outputs[..i].iter().any(|o| o.name == output.name) {
+            report(at, format!("two outputs are named `{}`", output.name));
+        }
+    }
+}
