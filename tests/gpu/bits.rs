@@ -1,6 +1,7 @@
 //! The GPU stores the bits of the reference.
 
-use super::support::{Crossing, Fixture, InPlace, ReduceOnly, Seam, gpu, without};
+use super::patterns::{Crossing, InPlace, ReduceOnly, Seam};
+use super::support::{Fixture, UNWRITTEN, gpu, without};
 use seamline::prelude::*;
 use seamline_codegen::Presence;
 use seamline_codegen::workload::{Kind, Workload};
@@ -111,7 +112,10 @@ fn a_row_is_the_same_whatever_it_is_launched_with() {
         for (few, all) in stored(tokens).iter().flatten().zip(all.iter().flatten()) {
             let bytes = tokens * 7168 * 2;
             assert!(few.bytes()[..bytes] == all.bytes()[..bytes], "T={tokens}");
-            assert!(few.bytes()[bytes..].iter().all(|b| *b == 0xA5), "rows past T={tokens} were written");
+            assert!(
+                few.bytes()[bytes..].iter().all(|b| *b == UNWRITTEN),
+                "rows past T={tokens} were written"
+            );
         }
     }
     for rank in &all[1..] {

@@ -1,6 +1,7 @@
 //! The exchange from launch to launch: changing tokens, regions that are too small, graphs, streams, faults.
 
-use super::support::{Fixture, InPlace, Seam, gpu};
+use super::patterns::{InPlace, Seam};
+use super::support::{Fixture, gpu};
 use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use seamline::ErrorKind;
 use seamline::prelude::*;
@@ -10,18 +11,29 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn thousands_of_launches_with_changing_tokens() {
+    const LAUNCHES: usize = 10_000;
+    const ROUNDS: usize = 40;
     let Some(gpu) = gpu() else { return };
     for ranks in [2, 8] {
         let fixture = Fixture::new(&gpu, Seam::GRAPH, ranks, 2048, 4, &Prepare::new(16));
         let program = fixture.program(Presence::ALL);
-        let workload = Workload::new(&program, 16, 3, Kind::Ordinary);
-        let memory = fixture.memory(&program, &workload);
-        for launch in 0..10_000usize {
-            fixture.launch(&program, &memory, 1 + launch * 7 % 16).unwrap();
+        let mut memory = fixture.memory(&program, &Workload::new(&program, 16, 0, Kind::Ordinary));
+        let mut expected = Vec::new();
+        for round in 0..ROUNDS {
+            if round % 8 == 0 {
+                let workload = Workload::new(&program, 16, round as u64, Kind::Ordinary);
+                overwrite(&fixture, &mut memory, &workload);
+                expected = fixture.expected(&program, &workload);
+            }
+            for launch in 1..LAUNCHES / ROUNDS {
+                fixture.launch(&program, &memory, 1 + (round + launch) * 7 % 16).unwrap();
+            }
+            // What the earlier launches stored must not stand in for what this one does.
+            memory.iter_mut().zip(&fixture.streams).for_each(|(m, stream)| m.clear(stream));
+            let tokens = 1 + round * 5 % 16;
+            fixture.launch(&program, &memory, tokens).unwrap();
+            fixture.compare(&format!("N={ranks}, round {round}"), &program, &expected, tokens, &memory);
         }
-        // The last one writes every row again.
-        fixture.launch(&program, &memory, 16).unwrap();
-        fixture.compare(&format!("N={ranks}"), &program, &fixture.expected(&program, &workload), 16, &memory);
     }
 }
 

@@ -5,7 +5,11 @@
 #![cfg(feature = "cuda")]
 
 mod bits;
+mod covering;
 mod exchange;
 mod input;
 mod one_grid;
+mod pairs;
+mod patterns;
 mod support;
+mod weights;

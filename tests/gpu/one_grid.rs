@@ -1,6 +1,7 @@
 //! Small cases with all ranks in one grid: what compute-sanitizer can run.
 
-use super::support::{Crossing, Fixture, InPlace, ReduceOnly, Seam, gpu};
+use super::patterns::{Crossing, InPlace, ReduceOnly, Seam};
+use super::support::{Fixture, gpu};
 use seamline::prelude::*;
 use seamline::{ErrorKind, untyped};
 use seamline_codegen::Presence;
