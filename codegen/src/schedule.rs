@@ -50,16 +50,12 @@ pub struct DeviceModel {
     pub capability: (u32, u32),
     /// Multiprocessors.
     pub sms: u32,
-    /// Threads that fit on one of them.
-    pub threads_per_sm: u32,
-    /// Bytes of the L2 cache.
-    pub l2_bytes: u64,
 }
 
 impl DeviceModel {
     /// What is assumed where there is no device: the simulator, and `show`.
     pub const H200: DeviceModel =
-        DeviceModel { capability: (9, 0), sms: 132, threads_per_sm: 2048, l2_bytes: 60 << 20 };
+        DeviceModel { capability: (9, 0), sms: 132 };
 }
 
 /// How the tokens of one call are launched.
@@ -69,6 +65,28 @@ pub struct LaunchShape {
     pub geometry: Geometry,
     /// Clusters of the grid.
     pub clusters: u32,
+}
+
+/// The tokens that a geometry serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The least.
+    pub from: u64,
+    /// The most.
+    pub up_to: u64,
+    /// The geometry.
+    pub geometry: Geometry,
+}
+
+/// How many launches of one kind must find room on a device at once.
+///
+/// A successor that starts early starts when all of its predecessor runs; but it may take the room of another rank's
+/// predecessor.
+pub const fn launches_at_once(ranks_per_device: u32, early_trigger: bool) -> u32 {
+    match (ranks_per_device, early_trigger) {
+        (ranks, true) if ranks > 1 => ranks * 2,
+        (ranks, _) => ranks,
+    }
 }
 
 /// Decides geometries.
@@ -127,34 +145,28 @@ impl<'a> Planner<'a> {
 
     /// Every geometry that a launch of up to `max_tokens` tokens may take, without repetition.
     pub fn geometries(&self, max_tokens: u64) -> Vec<Geometry> {
-        let mut all: Vec<Geometry> = Vec::new();
-        let mut tokens = 1;
-        while tokens <= max_tokens {
-            let shape = self.shape(tokens);
-            if !all.contains(&shape.geometry) {
-                all.push(shape.geometry);
-            }
-            tokens = self.next_change(tokens, max_tokens);
-        }
-        all
+        self.ranges(max_tokens).into_iter().map(|range| range.geometry).collect()
     }
 
-    /// The next token count after `tokens`, up to `max_tokens`, at which the geometry may change.
-    fn next_change(&self, tokens: u64, max_tokens: u64) -> u64 {
-        // Geometry changes at most a few times and only ever once in that direction, so a bisection finds the place.
-        let at = self.shape(tokens).geometry;
-        if self.shape(max_tokens).geometry == at {
-            return max_tokens + 1;
-        }
-        let (mut same, mut other) = (tokens, max_tokens);
-        while other - same > 1 {
-            let middle = same + (other - same) / 2;
-            match self.shape(middle).geometry == at {
-                true => same = middle,
-                false => other = middle,
+    /// What geometry serves which tokens, up to `max_tokens`, in order.
+    pub fn ranges(&self, max_tokens: u64) -> Vec<Range> {
+        let mut ranges = Vec::new();
+        let mut from = 1;
+        while from <= max_tokens {
+            // A geometry serves one range of tokens, so a bisection finds its end.
+            let geometry = self.shape(from).geometry;
+            let (mut up_to, mut beyond) = (from, max_tokens + 1);
+            while beyond - up_to > 1 {
+                let middle = up_to + (beyond - up_to) / 2;
+                match self.shape(middle).geometry == geometry {
+                    true => up_to = middle,
+                    false => beyond = middle,
+                }
             }
+            ranges.push(Range { from, up_to, geometry });
+            from = up_to + 1;
         }
-        other
+        ranges
     }
 
     fn lanes(&self) -> u32 {
@@ -204,12 +216,7 @@ impl<'a> Planner<'a> {
 
     /// Clusters of `geometry` that one rank may count on. `__launch_bounds__` makes the compiler keep `blocks_per_sm`.
     fn resident(&self, geometry: &Geometry) -> u32 {
-        // A successor that starts early starts when all of its predecessor runs; but it may take the room of another
-        // rank's predecessor.
-        let share = match (self.ranks_per_device, self.early_trigger) {
-            (ranks, true) if ranks > 1 => ranks * 2,
-            (ranks, _) => ranks,
-        };
+        let share = launches_at_once(self.ranks_per_device, self.early_trigger);
         let ctas = self.device.sms * geometry.blocks_per_sm;
         // A cluster lies within a GPC, whose SMs come in pairs; larger clusters may leave some of them over.
         let usable = if geometry.ctas > 2 { ctas - ctas / 8 } else { ctas };

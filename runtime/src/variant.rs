@@ -1,7 +1,7 @@
 //! A kernel for one set of optional inputs: its program, its source, and how launches are shaped.
 
 use seamline_codegen::emit::{Module, Target, emit};
-use seamline_codegen::schedule::{DeviceModel, Geometry, LaunchShape, Planner, Schedule};
+use seamline_codegen::schedule::{DeviceModel, Geometry, LaunchShape, Planner, Range, Schedule};
 use seamline_codegen::{Graph, ParamId, Presence, Program};
 use std::sync::OnceLock;
 
@@ -97,32 +97,20 @@ impl Variant {
     }
 }
 
-/// Finds where the geometry changes, by bisection: each geometry has one range of token counts.
+/// The ranges of token counts, with what a launch needs to know of each.
 fn steps(planner: &Planner<'_>, geometries: &[Geometry], most: u64) -> Vec<Step> {
-    let mut steps = Vec::new();
-    let mut from = 1;
-    while from <= most {
-        let shape = planner.shape(from);
-        let same = |tokens: u64| planner.shape(tokens).geometry == shape.geometry;
-        let (mut up_to, mut beyond) = (from, most + 1);
-        while beyond - up_to > 1 {
-            let middle = up_to + (beyond - up_to) / 2;
-            match same(middle) {
-                true => up_to = middle,
-                false => beyond = middle,
-            }
-        }
+    let step = |range: Range| {
+        let clusters = |tokens: u64| planner.shape(tokens).clusters;
         let one_per_token =
-            u64::from(shape.clusters) == from && u64::from(planner.shape(up_to).clusters) == up_to;
-        steps.push(Step {
-            up_to,
-            entry: geometries.iter().position(|g| *g == shape.geometry).unwrap_or(0),
-            geometry: shape.geometry,
-            clusters: (!one_per_token).then_some(shape.clusters),
-        });
-        from = up_to + 1;
-    }
-    steps
+            u64::from(clusters(range.from)) == range.from && u64::from(clusters(range.up_to)) == range.up_to;
+        Step {
+            up_to: range.up_to,
+            entry: geometries.iter().position(|g| *g == range.geometry).unwrap_or(0),
+            geometry: range.geometry,
+            clusters: (!one_per_token).then_some(clusters(range.from)),
+        }
+    };
+    planner.ranges(most).into_iter().map(step).collect()
 }
 
 /// A set of optional inputs in words.

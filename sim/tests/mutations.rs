@@ -144,8 +144,8 @@ const MUTATIONS: &[Mutation] = &[
     ),
     mutation(
         "no barrier between partial sums and their readers",
-        "    barrier();\n    SEAMLINE_UNROLL for (int s = 0; s < SUMS; s++) {\n      f32 chain[4]",
-        "    SEAMLINE_UNROLL for (int s = 0; s < SUMS; s++) {\n      f32 chain[4]",
+        "    barrier();\n    SEAMLINE_UNROLL\n    for (int s = 0; s < SUMS; s++) {\n      f32 chain[4]",
+        "    SEAMLINE_UNROLL\n    for (int s = 0; s < SUMS; s++) {\n      f32 chain[4]",
         "no barrier lies between",
     ),
     Mutation {
@@ -167,7 +167,7 @@ const MUTATIONS: &[Mutation] = &[
         "LANE",
         "no argument allows that",
     ),
-    mutation("a dropped expert is read", "(u32)index[k] < row_count;", "true;", "`gemm2_out`"),
+    mutation("a dropped expert is read", "(u32)index[k] < row_count;", "true;", "no argument allows that"),
     mutation(
         "the weight of the next expert",
         "acc.x[j] = device::fma(x.x[j], weight[k], acc.x[j])",

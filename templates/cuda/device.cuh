@@ -16,7 +16,10 @@ typedef long long i64;
 #define SEAMLINE_UNROLL _Pragma("unroll")
 
 // N 32-bit words that one access moves.
-template <int N> struct __align__(N * 4) Words { u32 w[N]; };
+template <int N>
+struct __align__(N * 4) Words {
+  u32 w[N];
+};
 
 namespace device {
 
@@ -25,7 +28,11 @@ SEAMLINE_DEVICE u32 thread() { return threadIdx.x; }
 SEAMLINE_DEVICE u32 block() { return blockIdx.x; }
 SEAMLINE_DEVICE u32 blocks() { return gridDim.x; }
 SEAMLINE_DEVICE u32 grid_row() { return blockIdx.y; }
-SEAMLINE_DEVICE u32 cluster_rank() { u32 r; asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }
+SEAMLINE_DEVICE u32 cluster_rank() {
+  u32 r;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+  return r;
+}
 
 // Programmatic dependent launch. After the wait, all that the preceding kernels wrote is visible.
 SEAMLINE_DEVICE void grid_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
@@ -51,48 +58,63 @@ SEAMLINE_DEVICE void store_cluster(float* p, u32 rank, float x) {
   asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(remote), "f"(x) : "memory");
 }
 
-// Global memory. Each access is predicated: one that is off touches nothing and reads zero, without a branch. `const` loads read
-// what nobody writes during the kernel; the others may follow a store of this thread.
-#define SEAMLINE_LOAD(name, op)                                                                                             \
-  SEAMLINE_DEVICE Words<4> name##16(const void* p, bool on) {                                                               \
-    Words<4> v = {{0, 0, 0, 0}};                                                                                            \
-    asm volatile("{.reg .pred on; setp.ne.u32 on, %5, 0; @on " op ".v4.u32 {%0, %1, %2, %3}, [%4];}"                        \
-                 : "+r"(v.w[0]), "+r"(v.w[1]), "+r"(v.w[2]), "+r"(v.w[3]) : "l"(p), "r"((u32)on) : "memory");               \
-    return v;                                                                                                               \
-  }                                                                                                                         \
-  SEAMLINE_DEVICE Words<2> name##8(const void* p, bool on) {                                                                \
-    Words<2> v = {{0, 0}};                                                                                                  \
-    asm volatile("{.reg .pred on; setp.ne.u32 on, %3, 0; @on " op ".v2.u32 {%0, %1}, [%2];}"                                \
-                 : "+r"(v.w[0]), "+r"(v.w[1]) : "l"(p), "r"((u32)on) : "memory");                                           \
-    return v;                                                                                                               \
-  }                                                                                                                         \
-  SEAMLINE_DEVICE u32 name##4(const void* p, bool on) {                                                                     \
-    u32 v = 0;                                                                                                              \
-    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u32 %0, [%1];}" : "+r"(v) : "l"(p), "r"((u32)on) : "memory"); \
-    return v;                                                                                                               \
-  }                                                                                                                         \
-  SEAMLINE_DEVICE u16 name##2(const void* p, bool on) {                                                                     \
-    u16 v = 0;                                                                                                              \
-    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u16 %0, [%1];}" : "+h"(v) : "l"(p), "r"((u32)on) : "memory"); \
-    return v;                                                                                                               \
+// Global memory. Each access is predicated: one that is off touches nothing and reads zero, without a branch. `const`
+// loads read what nobody writes during the kernel; the others may follow a store of this thread.
+#define SEAMLINE_LOAD(name, op)                                                                      \
+  SEAMLINE_DEVICE Words<4> name##16(const void* p, bool on) {                                        \
+    Words<4> v = {{0, 0, 0, 0}};                                                                     \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %5, 0; @on " op ".v4.u32 {%0, %1, %2, %3}, [%4];}" \
+                 : "+r"(v.w[0]), "+r"(v.w[1]), "+r"(v.w[2]), "+r"(v.w[3])                            \
+                 : "l"(p), "r"((u32)on)                                                              \
+                 : "memory");                                                                        \
+    return v;                                                                                        \
+  }                                                                                                  \
+  SEAMLINE_DEVICE Words<2> name##8(const void* p, bool on) {                                         \
+    Words<2> v = {{0, 0}};                                                                           \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %3, 0; @on " op ".v2.u32 {%0, %1}, [%2];}"         \
+                 : "+r"(v.w[0]), "+r"(v.w[1])                                                        \
+                 : "l"(p), "r"((u32)on)                                                              \
+                 : "memory");                                                                        \
+    return v;                                                                                        \
+  }                                                                                                  \
+  SEAMLINE_DEVICE u32 name##4(const void* p, bool on) {                                              \
+    u32 v = 0;                                                                                       \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u32 %0, [%1];}"                  \
+                 : "+r"(v)                                                                           \
+                 : "l"(p), "r"((u32)on)                                                              \
+                 : "memory");                                                                        \
+    return v;                                                                                        \
+  }                                                                                                  \
+  SEAMLINE_DEVICE u16 name##2(const void* p, bool on) {                                              \
+    u16 v = 0;                                                                                       \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u16 %0, [%1];}"                  \
+                 : "+h"(v)                                                                           \
+                 : "l"(p), "r"((u32)on)                                                              \
+                 : "memory");                                                                        \
+    return v;                                                                                        \
   }
 SEAMLINE_LOAD(load_const, "ld.global.nc.L1::no_allocate")
 SEAMLINE_LOAD(load_index, "ld.global.nc")
 SEAMLINE_LOAD(load, "ld.global")
 
-#define SEAMLINE_STORE(name, op)                                                                                            \
-  SEAMLINE_DEVICE void name##16(void* p, Words<4> v, bool on) {                                                             \
-    asm volatile("{.reg .pred on; setp.ne.u32 on, %5, 0; @on " op ".v4.u32 [%0], {%1, %2, %3, %4};}"                        \
-                 ::"l"(p), "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3]), "r"((u32)on) : "memory");                    \
-  }                                                                                                                         \
-  SEAMLINE_DEVICE void name##8(void* p, Words<2> v, bool on) {                                                              \
-    asm volatile("{.reg .pred on; setp.ne.u32 on, %3, 0; @on " op ".v2.u32 [%0], {%1, %2};}" ::"l"(p), "r"(v.w[0]), "r"(v.w[1]), "r"((u32)on) : "memory"); \
-  }                                                                                                                         \
-  SEAMLINE_DEVICE void name##4(void* p, u32 v, bool on) {                                                                   \
-    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u32 [%0], %1;}" ::"l"(p), "r"(v), "r"((u32)on) : "memory"); \
-  }                                                                                                                         \
-  SEAMLINE_DEVICE void name##2(void* p, u16 v, bool on) {                                                                   \
-    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u16 [%0], %1;}" ::"l"(p), "h"(v), "r"((u32)on) : "memory"); \
+#define SEAMLINE_STORE(name, op)                                                                                    \
+  SEAMLINE_DEVICE void name##16(void* p, Words<4> v, bool on) {                                                     \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %5, 0; @on " op ".v4.u32 [%0], {%1, %2, %3, %4};}" ::"l"(p),      \
+                 "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3]), "r"((u32)on)                                   \
+                 : "memory");                                                                                       \
+  }                                                                                                                 \
+  SEAMLINE_DEVICE void name##8(void* p, Words<2> v, bool on) {                                                      \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %3, 0; @on " op ".v2.u32 [%0], {%1, %2};}" ::"l"(p), "r"(v.w[0]), \
+                 "r"(v.w[1]), "r"((u32)on)                                                                          \
+                 : "memory");                                                                                       \
+  }                                                                                                                 \
+  SEAMLINE_DEVICE void name##4(void* p, u32 v, bool on) {                                                           \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u32 [%0], %1;}" ::"l"(p), "r"(v), "r"((u32)on)  \
+                 : "memory");                                                                                       \
+  }                                                                                                                 \
+  SEAMLINE_DEVICE void name##2(void* p, u16 v, bool on) {                                                           \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u16 [%0], %1;}" ::"l"(p), "h"(v), "r"((u32)on)  \
+                 : "memory");                                                                                       \
   }
 SEAMLINE_STORE(store, "st.global")
 SEAMLINE_STORE(store_streaming, "st.global.cs")
@@ -102,28 +124,46 @@ SEAMLINE_STORE(store_streaming, "st.global.cs")
 // A poll of this rank's own memory, into four words; one that is off leaves them as they are.
 SEAMLINE_DEVICE void exchange_load16(u32* w, const void* p, bool on) {
   asm volatile("{.reg .pred on; setp.ne.u32 on, %5, 0; @on ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];}"
-               : "+r"(w[0]), "+r"(w[1]), "+r"(w[2]), "+r"(w[3]) : "l"(p), "r"((u32)on) : "memory");
+               : "+r"(w[0]), "+r"(w[1]), "+r"(w[2]), "+r"(w[3])
+               : "l"(p), "r"((u32)on)
+               : "memory");
 }
 // A store to the memory of a rank, this one's or another's: the data it sends.
 SEAMLINE_DEVICE void exchange_push16(void* p, Words<4> v, bool on) {
-  asm volatile("{.reg .pred on; setp.ne.u32 on, %5, 0; @on st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %4};}"
-               ::"l"(p), "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3]), "r"((u32)on) : "memory");
+  asm volatile(
+      "{.reg .pred on; setp.ne.u32 on, %5, 0; @on st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %4};}" ::"l"(p),
+      "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3]), "r"((u32)on)
+      : "memory");
 }
 // A store to this rank's own memory, that empties a slot.
 SEAMLINE_DEVICE void exchange_arm16(void* p, Words<4> v, bool on) { exchange_push16(p, v, on); }
 
 // Control words: epochs, the fault word, counters. Strong at system scope.
-SEAMLINE_DEVICE u32 control_load(const u32* p) { u32 v; asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory"); return v; }
-SEAMLINE_DEVICE void control_store(u32* p, u32 v) { asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory"); }
-SEAMLINE_DEVICE void control_release(u32* p, u32 v) { asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory"); }
-SEAMLINE_DEVICE void control_add(u32* p, u32 v) { asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory"); }
+SEAMLINE_DEVICE u32 control_load(const u32* p) {
+  u32 v;
+  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
+SEAMLINE_DEVICE void control_store(u32* p, u32 v) {
+  asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+SEAMLINE_DEVICE void control_release(u32* p, u32 v) {
+  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+SEAMLINE_DEVICE void control_add(u32* p, u32 v) {
+  asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
 SEAMLINE_DEVICE u32 control_exchange_if_zero(u32* p, u32 v) {
   u32 old;
   asm volatile("atom.relaxed.gpu.global.cas.b32 %0, [%1], 0, %2;" : "=r"(old) : "l"(p), "r"(v) : "memory");
   return old;
 }
 // Nanoseconds on a clock that all blocks share.
-SEAMLINE_DEVICE u64 clock_ns() { u64 t; asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)); return t; }
+SEAMLINE_DEVICE u64 clock_ns() {
+  u64 t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+}
 
 // Arithmetic that C++ does not spell: every result is rounded once, to nearest even; subnormals are kept.
 SEAMLINE_DEVICE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
@@ -135,8 +175,20 @@ SEAMLINE_DEVICE float from_bits(u32 x) { return __uint_as_float(x); }
 SEAMLINE_DEVICE u32 to_bits(float x) { return __float_as_uint(x); }
 
 // Conversions: to nearest even, overflow to infinity, NaN to 0x7FFF. The first element is the low half.
-SEAMLINE_DEVICE u32 to_bf16x2(float lo, float hi) { u32 d; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(hi), "f"(lo)); return d; }
-SEAMLINE_DEVICE u32 to_f16x2(float lo, float hi) { u32 d; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(hi), "f"(lo)); return d; }
-SEAMLINE_DEVICE float from_f16(u16 x) { float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x)); return f; }
+SEAMLINE_DEVICE u32 to_bf16x2(float lo, float hi) {
+  u32 d;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(hi), "f"(lo));
+  return d;
+}
+SEAMLINE_DEVICE u32 to_f16x2(float lo, float hi) {
+  u32 d;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(hi), "f"(lo));
+  return d;
+}
+SEAMLINE_DEVICE float from_f16(u16 x) {
+  float f;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x));
+  return f;
+}
 
 }  // namespace device

@@ -1,6 +1,7 @@
 // `local`: one rank, one cluster per token, one pass over memory. Nothing is exchanged, nothing is polled.
 
-template <class Spec, class Geo> SEAMLINE_DEVICE void local(const typename Spec::Args& args) {
+template <class Spec, class Geo>
+SEAMLINE_DEVICE void local(const typename Spec::Args& args) {
   SEAMLINE_SHARED(f32, partials, RowSums<Spec>::COUNT);
   Cluster<Spec, Geo> cluster = Cluster<Spec, Geo>::start(partials);
   Row<Spec, Geo> row;

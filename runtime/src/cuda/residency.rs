@@ -10,19 +10,14 @@ use crate::error::{Error, ErrorKind};
 use crate::plan::Plan;
 use crate::variant::Variant;
 use cudarc::driver::{CudaFunction, sys};
-use seamline_codegen::schedule::Schedule;
+use seamline_codegen::schedule::{Schedule, launches_at_once};
 
 /// Refuses what would not fit.
 pub(super) fn check(plan: &Plan, variant: &Variant, loaded: &Loaded) -> Result<(), Error> {
     if variant.schedule() == Schedule::Local {
         return Ok(());
     }
-    // A successor that starts early may take the room of another rank's launch; its own rank's all run by
-    // then.
-    let share = match (u64::from(plan.site.ranks_per_device), plan.site.early_trigger) {
-        (ranks, true) if ranks > 1 => 2 * ranks,
-        (ranks, _) => ranks,
-    };
+    let share = u64::from(launches_at_once(plan.site.ranks_per_device, plan.site.early_trigger));
     for step in variant.steps() {
         let shape = step.shape(step.up_to);
         let config = Config::of(&shape);
