@@ -4,6 +4,7 @@
 //! [`crate::reference`] interprets them, [`crate::emit`] prints them as CUDA.
 
 mod lower;
+mod presence;
 
 use crate::{DType, Dims, Graph, OutputId, Param, ParamId};
 pub use lower::lower;

@@ -139,20 +139,19 @@ pub(super) fn bind<'a>(
 }
 
 /// Whether two ranks may run `a` and `b`: the same but for which optional inputs are present, and with
-/// the same lines from the exchange on.
+/// the same inputs from the exchange on.
 fn alike(a: &Program, b: &Program) -> bool {
     let dims = crate::Dims { present: a.dims.present, ..b.dims };
     let exchanges = |program: &Program| {
         let lines = program.lines.iter();
         lines.filter(|l| matches!(l.inst, Inst::AllReduce(_))).map(|l| l.space).collect::<Vec<_>>()
     };
-    let after = |program: &Program| program.lines.iter().filter(|l| l.after_exchange).count();
     a.name == b.name
         && a.dims == dims
         && a.params == b.params
         && a.outputs == b.outputs
         && exchanges(a) == exchanges(b)
-        && after(a) == after(b)
+        && a.presence_conflict(b).is_none()
 }
 
 fn bind_rank<'a>(
