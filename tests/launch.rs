@@ -34,6 +34,13 @@ pub fn add_norm(x: Tokens, mut residual: Tokens, gamma: Channels, eps: Scalar) -
     (residual, normed)
 }
 
+/// Inputs that may be absent on either side of the exchange.
+#[fused_pattern(hidden = 8, dtype = f32)]
+pub fn sides(x: Tokens, before: Option<Tokens>, after: Option<Tokens>) -> Tokens {
+    let out = all_reduce(x + before) + (x + after);
+    out
+}
+
 const HIDDEN: u32 = 320;
 
 fn options(max_tokens: usize) -> Prepare {
@@ -122,6 +129,39 @@ fn presence_may_differ_between_ranks_before_the_wire() {
     let stored = launched(&kernels, &[&workloads[0], &workloads[1]]);
     let want = expected(&[&with, &without], &[&workloads[0], &workloads[1]]);
     assert!(stored.iter().zip(&want).all(|(got, want)| got[..] == want[..]));
+}
+
+#[test]
+fn presence_may_not_differ_after_the_wire() {
+    let ranks = Group::reference(2).unwrap();
+    let kernels = Sides::prepare_all(&ranks, &Prepare::new(1)).unwrap();
+    let launch = |before: [bool; 2], after: [bool; 2]| {
+        let x = [1.0f32; 8];
+        let mut out = [[0.0f32; 8]; 2];
+        let args = out.iter_mut().enumerate().map(|(rank, out)| SidesArgs {
+            tokens: 1,
+            x: (&x).into(),
+            before: before[rank].then_some((&x).into()),
+            after: after[rank].then_some((&x).into()),
+            out: out.into(),
+        });
+        seamline::launch_all(&kernels, [Queue::host()], args).map(|()| out)
+    };
+    assert_eq!(launch([true, false], [true, true]).unwrap(), [[5.0; 8]; 2]);
+    let error = launch([true, true], [true, false]).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Presence { rank: 1, .. }), "{error}");
+    assert!(error.to_string().contains("`after` is absent on rank 1 and present on rank 0"), "{error}");
+}
+
+#[test]
+fn a_graph_made_by_hand_is_checked() {
+    let mut graph = AddNorm::GRAPH.clone();
+    graph.params.to_mut()[1].in_place = None;
+    let ranks = Group::reference(1).unwrap();
+    let options = Prepare::new(4).hidden(8);
+    let error = seamline::untyped::prepare_all(Box::leak(Box::new(graph)), &ranks, &options).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Graph { problems } if problems.len() == 1), "{error}");
+    assert!(error.to_string().contains("`residual` is written in place of a parameter"), "{error}");
 }
 
 #[test]
@@ -219,6 +259,17 @@ fn a_rank_that_prepares_alone_does_not_wait_for_ever() {
     let error = Seam::prepare(&ranks[0], &options(4).timeout(Duration::from_millis(10))).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::PeerTimeout { missing, .. } if missing == &[1]), "{error}");
     assert!(error.to_string().contains("prepare_all"), "{error}");
+}
+
+#[test]
+fn a_timeout_may_be_for_ever() {
+    let ranks = Group::reference(2).unwrap();
+    let options = options(4).timeout(Duration::MAX);
+    std::thread::scope(|scope| {
+        for rank in &ranks {
+            scope.spawn(|| Seam::prepare(rank, &options).unwrap());
+        }
+    });
 }
 
 #[test]

@@ -116,10 +116,16 @@ impl HostLaunch<'_> {
 
     /// Stores the rows of an output.
     ///
+    /// # Safety
+    /// Nothing borrows the memory: what [`input`](HostLaunch::input) has answered for the parameter that the
+    /// output is written in place of, on this launch or another of the same run, is not used any more, and no
+    /// other thread stores the same output.
+    ///
     /// # Panics
     /// When `rows` is not as long as the output's rows of this launch.
-    pub fn store(&self, output: OutputId, rows: &[u8]) {
-        self.bound.store(output, self.first_token, self.tokens, rows);
+    pub unsafe fn store(&self, output: OutputId, rows: &[u8]) {
+        // SAFETY: the caller's promise.
+        unsafe { self.bound.store(output, self.first_token, self.tokens, rows) }
     }
 
     /// Counts row indices outside `[-1, P)`, for an executor whose kernels do not.

@@ -6,6 +6,7 @@ use crate::options::Prepare;
 use crate::region::RegionKey;
 use crate::signature::{Argument, arguments};
 use crate::variant::{Site, Variant, describe};
+use seamline_codegen::check::check;
 use seamline_codegen::{BindError, DType, Dims, Graph, ParamId, Presence, Program, Request};
 use std::time::Duration;
 
@@ -32,10 +33,14 @@ pub(crate) struct Plan {
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "hosts compile at once"))]
     pub(crate) lazy: bool,
     pub(crate) agreement: Agreement,
+    /// Optional inputs that all ranks must have, or none.
+    shared_inputs: Vec<ParamId>,
 }
 
 impl Plan {
     pub(crate) fn new(graph: &'static Graph, rank: &Rank, options: &Prepare) -> Result<Plan, Error> {
+        // Everything from here on indexes by what the graph says, and so do the kernels.
+        check(graph).map_err(|problems| ErrorKind::Graph { problems })?;
         let range = 1..=MAX_TOKENS;
         if !range.contains(&options.max_tokens) {
             return Err(ErrorKind::MaxTokens { got: options.max_tokens, max: MAX_TOKENS }.into());
@@ -72,6 +77,8 @@ impl Plan {
         };
         let most = tokens_per_launch.min(max_tokens);
         let agreement = Agreement::new(graph, &programs, options, &site, region.as_ref());
+        let late = programs.iter().flat_map(|(_, p)| p.read_after_exchange());
+        let shared_inputs = late.filter(|p| graph.param(*p).optional).collect();
         let arguments = arguments(graph, &programs[0].1);
         let variants =
             programs.into_iter().map(|(present, p)| Variant::new(p, present, most, &site)).collect();
@@ -86,7 +93,25 @@ impl Plan {
             timeout: options.timeout,
             lazy: options.lazy,
             agreement,
+            shared_inputs,
         })
+    }
+
+    /// Whether `rank` may launch variant `got` while rank 0 launches `first`.
+    pub(crate) fn presence_fits(&self, first: usize, rank: u32, got: usize) -> Result<(), ErrorKind> {
+        let [first, got] = [first, got].map(|variant| self.variants[variant].present());
+        match self.shared_inputs.iter().find(|p| first.has(**p) != got.has(**p)) {
+            None => Ok(()),
+            Some(differs) => {
+                let word = |present| if present { "present" } else { "absent" };
+                Err(ErrorKind::Presence {
+                    argument: self.graph.param(*differs).name.to_string(),
+                    rank,
+                    expected: word(first.has(*differs)),
+                    got: word(got.has(*differs)),
+                })
+            }
+        }
     }
 }
 

@@ -15,8 +15,7 @@ use seamline_codegen::Graph;
 #[derive(Clone, Copy, Debug)]
 pub enum Untyped {}
 
-/// [`Pattern::prepare_all`](crate::Pattern::prepare_all) for `graph`, which has passed
-/// [`check`](seamline_codegen::check).
+/// [`Pattern::prepare_all`](crate::Pattern::prepare_all) for `graph`.
 ///
 /// # Errors
 /// See [`ErrorKind`](crate::ErrorKind).

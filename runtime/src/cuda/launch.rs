@@ -165,6 +165,9 @@ pub(crate) fn launch_all(
         let queue = if one_grid { queues[0] } else { *queue };
         all.extend(Ready::new(kernel, cuda, queue, tokens, args).map_err(located)?);
     }
+    for ready in &all {
+        ready.kernel.plan.presence_fits(all[0].variant, ready.kernel.rank.index, ready.variant)?;
+    }
     if one_grid {
         return one_grid::queue(&all);
     }

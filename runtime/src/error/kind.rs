@@ -1,6 +1,7 @@
 //! The rules, one variant each, with the values that broke it.
 
 use crate::status::Fault;
+use seamline_codegen::check::Problem;
 use seamline_codegen::{BindError, DType};
 use std::time::Duration;
 
@@ -241,6 +242,20 @@ pub enum ErrorKind {
         /// This rank's.
         got: usize,
     },
+    /// An input that is used after the collective is present on some ranks only.
+    #[error(
+        "`{argument}` is {got} on rank {rank} and {expected} on rank 0, and is used after the collective: only what is used before it alone may be present on some ranks and absent on others"
+    )]
+    Presence {
+        /// The input.
+        argument: String,
+        /// The rank.
+        rank: u32,
+        /// Rank 0's: `present` or `absent`.
+        expected: &'static str,
+        /// This rank's.
+        got: &'static str,
+    },
     /// An earlier launch waited for a peer in vain.
     #[error(
         "{0}; its outputs and those of later launches are NaN: find out why that rank did not come, then reset the group with `seamline::reset`"
@@ -261,6 +276,12 @@ pub enum ErrorKind {
     },
 
     // Preparing.
+    /// A graph that is no pattern. What `#[fused_pattern]` generates has passed this check.
+    #[error("the graph is not one that a kernel can be made of: {}", list(.problems))]
+    Graph {
+        /// All that is wrong with it.
+        problems: Vec<Problem>,
+    },
     /// Dims that do not fit the pattern.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -422,4 +443,8 @@ pub enum ErrorKind {
         /// Clusters that can be.
         available: u64,
     },
+}
+
+fn list(problems: &[Problem]) -> String {
+    problems.iter().map(|p| p.kind.to_string()).collect::<Vec<_>>().join("; ")
 }

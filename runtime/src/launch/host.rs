@@ -44,7 +44,11 @@ pub(crate) fn launch_all(
     let bound = kernels.iter().zip(args).map(|(kernel, args)| {
         Bound::new(kernel, tokens, args).map_err(|e| e.of(&kernel.plan.graph.name, Some(kernel.rank.index)))
     });
-    run(host, kernels, &bound.collect::<Result<Vec<_>, _>>()?, tokens)
+    let bound = bound.collect::<Result<Vec<_>, _>>()?;
+    for (kernel, rank) in kernels.iter().zip(&bound) {
+        kernel.plan.presence_fits(bound[0].variant_index, rank.rank, rank.variant_index)?;
+    }
+    run(host, kernels, &bound, tokens)
 }
 
 /// The queue must be the calling thread.
@@ -145,18 +149,22 @@ impl<'a> Bound<'a> {
                 let pointer = std::ptr::with_exposed_provenance(address as usize);
                 // SAFETY: the bundle borrows, or its maker vouches for, at least so many bytes
                 // (`check::structure`) of plain elements for as long as the launch; and nobody writes them
-                // meanwhile (`check::places`), but through `store`, which an executor calls when it has read.
+                // meanwhile (`check::places`), but through `store`, whose caller promises that this borrow has
+                // ended.
                 reference::Input::Bytes(unsafe { std::slice::from_raw_parts(pointer, bytes as usize) })
             }
         }
     }
 
-    pub(crate) fn store(&self, output: OutputId, first: u64, tokens: u64, rows: &[u8]) {
+    /// # Safety
+    /// Nothing borrows the output's memory, and no other thread stores it.
+    pub(crate) unsafe fn store(&self, output: OutputId, first: u64, tokens: u64, rows: &[u8]) {
         let (argument, value) = self.output(output);
         let (address, bytes) = Self::touched(argument, value, first, tokens);
         assert_eq!(rows.len() as u64, bytes, "rows of `{}`", argument.name);
         let pointer: *mut u8 = std::ptr::with_exposed_provenance_mut(address as usize);
-        // SAFETY: as for `input`; the memory is borrowed mutably by the bundle, or its maker vouches for it.
+        // SAFETY: as for `input`; the memory is borrowed mutably by the bundle, or its maker vouches for it, and
+        // the caller promises that nobody else uses it now.
         unsafe { std::ptr::copy_nonoverlapping(rows.as_ptr(), pointer, rows.len()) }
     }
 
