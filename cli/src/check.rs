@@ -8,7 +8,6 @@ use seamline::sim::Simulated;
 use seamline::testing::{self, Case, Outcome};
 use seamline::{ErrorKind, Graph, Group, Prepare, cuda};
 use serde::Serialize;
-use std::io::{IsTerminal, Write};
 
 /// Arguments of `seamline check`.
 #[derive(Args)]
@@ -97,19 +96,19 @@ impl Check {
         for (_, check) in &checks {
             total += check.cases().map_err(usage)? * self.executor.len().max(1);
         }
-        let mut progress = Progress::new(total);
+        output::progress(&format!("preparing; 0 of {total}"));
         let mut report = Report::default();
         for (graph, check) in &checks {
             let mut written = Ok(());
             let checked = check.run(|case| {
-                progress.clear();
+                output::progress("");
                 if !self.json && written.is_ok() {
                     written = output::print(&line(graph, case));
                 }
-                progress.step();
                 report.cases.push(row(graph, case));
+                output::progress(&format!("{} of {}", report.cases.len(), total.max(report.cases.len())));
             });
-            progress.clear();
+            output::progress("");
             written?;
             for missing in checked?.missing {
                 let missing = Missing { executor: missing.executor, reason: missing.reason };
@@ -238,39 +237,6 @@ impl From<&testing::Difference> for Difference {
             channel: difference.channel,
             expected: difference.expected.to_string(),
             got: difference.got.to_string(),
-        }
-    }
-}
-
-/// How far it is, on a terminal; elsewhere nothing.
-struct Progress {
-    done: usize,
-    total: usize,
-    shown: bool,
-}
-
-impl Progress {
-    fn new(total: usize) -> Progress {
-        let progress = Progress { done: 0, total, shown: std::io::stderr().is_terminal() };
-        progress.show("preparing");
-        progress
-    }
-
-    fn step(&mut self) {
-        self.done += 1;
-        self.show("running");
-    }
-
-    fn show(&self, doing: &str) {
-        if self.shown {
-            // A terminal that is gone is no reason to stop.
-            let _ = write!(std::io::stderr(), "{doing}: {} of {}", self.done, self.total.max(self.done));
-        }
-    }
-
-    fn clear(&self) {
-        if self.shown {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
     }
 }

@@ -5,8 +5,8 @@ use super::executors::{self, Executor};
 use super::report::{Case, Outcome, Report};
 use super::runner::Runner;
 use crate::{Error, ErrorKind, Graph, Group, Prepare, Rank, Variant};
+use seamline_codegen::Program;
 use seamline_codegen::workload::{Kind, Workload};
-use seamline_codegen::{BindError, Program};
 use std::borrow::Cow;
 
 /// Any seed will do; a fixed one makes every run the same.
@@ -212,7 +212,7 @@ impl Check {
         let group = Group::reference(ranks)?;
         let (options, runner) = match Runner::new(self.graph, &group, &self.options) {
             Err(error) if matches!(error.kind(), ErrorKind::TooManyVariants { .. }) => {
-                let options = self.some_variants(&group)?;
+                let options = self.some_variants();
                 let runner = Runner::new(self.graph, &group, &options)?;
                 (options, runner)
             }
@@ -227,20 +227,12 @@ impl Check {
     }
 
     /// Of many optional inputs: all, all but one, and none.
-    fn some_variants(&self, group: &[Rank]) -> Result<Prepare, Error> {
+    fn some_variants(&self) -> Prepare {
         let optional = self.graph.params.iter().filter(|param| param.optional);
         let names: Vec<&str> = optional.map(|param| param.name.as_ref()).collect();
         let singly = names.iter().map(std::slice::from_ref);
-        let mut absent = Vec::new();
-        for names in [&[][..]].into_iter().chain(singly).chain([&names[..]]) {
-            match Runner::new(self.graph, group, &self.options.clone().variants(&[names])) {
-                Ok(_) => absent.push(names),
-                // Nothing is left of a value, so that nobody can launch this one.
-                Err(error) if matches!(error.kind(), ErrorKind::Bind(BindError::AbsentValue { .. })) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(self.options.clone().variants(&absent))
+        let absent: Vec<&[&str]> = [&[][..]].into_iter().chain(singly).chain([&names[..]]).collect();
+        self.options.clone().variants(&absent)
     }
 }
 

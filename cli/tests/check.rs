@@ -1,0 +1,117 @@
+//! `seamline check` as its user sees it.
+
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+const SEAMS: &str = "
+#[fused_pattern(dtype = bf16)]
+pub fn summed(x: Tokens, bias: Option<Tokens>, w: Channels, eps: Scalar) -> Tokens {
+    let y = rms_norm(all_reduce(x) + bias, w, eps);
+    y
+}
+
+mod alone {
+    #[fused_pattern(dtype = f32)]
+    pub fn finalized(rows: Permuted, map: RowMap, weights: ExpertWeights<f32>, mut r: Tokens) -> Tokens {
+        r += finalize(rows, map, weights);
+        r
+    }
+}";
+
+/// A command that has the source file, of its own for each test, after `check`.
+fn check(name: &str, arguments: &[&str]) -> Command {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&file, SEAMS).expect("the folder for tests can be written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_seamline"));
+    command.arg("check").arg(file).args(arguments);
+    command
+}
+
+fn run(mut command: Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command.output().expect("the command runs");
+    let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
+    (status.code(), text(stdout), text(stderr))
+}
+
+#[test]
+fn every_pattern_variant_group_and_kind_is_a_line_and_equal() {
+    let arguments =
+        ["--set", "hidden=40", "top_k=3", "--ranks", "1,2", "--tokens", "1,3", "--executor", "sim"];
+    let (status, out, err) = run(check("lines.rs", &arguments));
+    assert_eq!(status, Some(0), "{out}{err}");
+    // Of 12 kinds, four are about the row map, which the first pattern lacks; the second one has no ranks.
+    let cases = 2 * 2 * 2 * 8 + 2 * 12;
+    assert_eq!(out.lines().filter(|line| line.starts_with("equal ")).count(), cases, "{out}");
+    assert!(out.contains(&format!("{cases} of {cases} cases equal")), "{out}");
+    for expected in [
+        "summed: every optional input, N=1, T=1, ordinary, sim",
+        "summed: no `bias`, N=2, T=3, inf and nan, sim  (error: y not finite)",
+        "finalized: N=1, T=3, indices out of range, sim  (error: r ",
+    ] {
+        assert!(out.contains(expected), "`{expected}` is not in\n{out}");
+    }
+    assert_eq!(err, "", "progress is for terminals");
+}
+
+#[test]
+fn json_tells_every_case_with_its_error_against_f64() {
+    let arguments =
+        ["--pattern", "summed", "--set", "hidden=8", "-n", "2", "-t", "2", "--executor", "sim", "--json"];
+    let (status, out, err) = run(check("json.rs", &arguments));
+    assert_eq!(status, Some(0), "{out}{err}");
+    let report: Value = serde_json::from_str(&out).unwrap();
+    let cases = report["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 2 * 8);
+    assert!(cases.iter().all(|case| case["equal"] == true && case["difference"].is_null()), "{out}");
+    assert_eq!((&cases[0]["pattern"], &cases[0]["ranks"]), (&"summed".into(), &2.into()));
+    let error = &cases[0]["errors"][0];
+    assert!(error["output"] == "y" && error["error"].as_f64().unwrap() < 1e-2, "{error}");
+    let not_finite = cases.iter().find(|case| case["inputs"] == "inf and nan").unwrap();
+    assert!(not_finite["errors"][0]["error"].is_null(), "{not_finite}");
+}
+
+#[test]
+fn an_executor_that_was_asked_for_and_is_not_there_fails() {
+    let arguments = ["--set", "hidden=8", "top_k=1", "-n", "1", "-t", "1", "--executor"];
+    for (executor, reason) in [("sim", "no C++ compiler"), ("cuda", "CUDA")] {
+        let mut command = check(executor, &[&arguments[..], &[executor]].concat());
+        command.env("CXX", "no-such-compiler").env("CUDA_VISIBLE_DEVICES", "");
+        let (status, out, _) = run(command);
+        assert_eq!(status, Some(1), "{out}");
+        assert!(out.contains("0 of 28 cases equal") && out.contains("28 not run"), "{out}");
+        assert!(out.starts_with("NOT RUN ") && out.contains(reason), "{out}");
+    }
+}
+
+#[test]
+fn a_machine_that_runs_no_kernel_fails() {
+    let mut command = check("nothing.rs", &["--set", "hidden=8", "top_k=1"]);
+    command.env("CXX", "no-such-compiler").env("CUDA_VISIBLE_DEVICES", "");
+    let (status, out, _) = run(command);
+    assert_eq!(status, Some(1), "{out}");
+    for expected in ["NOT RUN: nothing here runs kernels", "not on sim: no C++ compiler", "not on cuda: "] {
+        assert!(out.contains(expected), "`{expected}` is not in\n{out}");
+    }
+}
+
+#[test]
+fn bad_usage_ends_with_2_before_anything_runs() {
+    let cases: [(&[&str], &str); 7] = [
+        (&[], "`hidden` of `summed` is not bound"),
+        (&["--set", "hidden=8"], "`top_k` of `finalized` is not bound"),
+        (&["--set", "hidden=8", "top_k=1", "--ranks", "9"], "must have 1 to 8"),
+        (&["--set", "hidden=8", "top_k=1", "--ranks", "0"], "must have 1 to 8"),
+        (&["--set", "hidden=8", "top_k=1", "--tokens", "999999999999"], "`max_tokens` is 999999999999"),
+        (&["--pattern", "sumed", "--set", "hidden=8"], "there are summed, finalized"),
+        (&["--executor", "gpu"], "possible values: sim, cuda"),
+    ];
+    for (arguments, expected) in cases {
+        let (status, out, err) = run(check("usage.rs", arguments));
+        assert_eq!(status, Some(2), "{arguments:?}: {out}{err}");
+        assert!(
+            out.is_empty() && err.contains(expected),
+            "{arguments:?}: `{expected}` is not in\n{out}{err}"
+        );
+    }
+}
