@@ -35,20 +35,25 @@ struct Spec {
     to.in_post_gamma = load_lane<Constant, bf16, HIDDEN>(args.in_post_gamma, at);
     to.in_pre_gamma = load_lane<Constant, bf16, HIDDEN>(args.in_pre_gamma, at);
   }
-  template <bool BEFORE, bool AFTER> SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
+  template <bool BEFORE, bool AFTER>
+  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
     if constexpr (BEFORE) to.in_allreduce_in = load_lane<Constant, bf16, HIDDEN>(args.in_allreduce_in + at.token * HIDDEN, at);
     if constexpr (AFTER) to.in_residual_in = load_lane<Constant, bf16, HIDDEN>(args.in_residual_in + at.token * HIDDEN, at);
   }
 
   SEAMLINE_DEVICE void scalars(Int<0>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     exchanged = unpack(in.in_allreduce_in);
   }
 
   SEAMLINE_DEVICE void scalars(Int<1>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     partial[0] = lane_sum_of_squares<HIDDEN>(exchanged, at);
   }
   SEAMLINE_DEVICE void totals(Int<1>, const f32* total, Scalars& scalar) {
@@ -61,7 +66,9 @@ struct Spec {
     scalar.r11 = sqrt(scalar.r10);
     scalar.r13 = reciprocal(scalar.r11);
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<2>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<2>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     const Lane r5 = add(1.0f, unpack(constant.in_post_gamma));
     const Lane r14 = mul(exchanged, scalar.r13);
     const Lane r15 = mul(r14, r5);
@@ -82,7 +89,9 @@ struct Spec {
     scalar.r27 = sqrt(scalar.r26);
     scalar.r29 = reciprocal(scalar.r27);
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<3>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<3>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     const Lane r22 = add(1.0f, unpack(constant.in_pre_gamma));
     const Lane r30 = mul(unpack(live.r18), scalar.r29);
     const Lane r31 = mul(r30, r22);  // norm_out

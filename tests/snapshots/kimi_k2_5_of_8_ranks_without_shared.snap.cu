@@ -36,20 +36,27 @@ struct Spec {
   SEAMLINE_DEVICE void load_constants(const Args& args, const Site& at, Constants& to) {
     to.in_rms_gamma = load_lane<Constant, bf16, HIDDEN>(args.in_rms_gamma, at);
   }
-  template <bool BEFORE, bool AFTER> SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
+  template <bool BEFORE, bool AFTER>
+  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
     if constexpr (AFTER) to.in_residual_in = load_lane<Constant, bf16, HIDDEN>(args.in_residual_in + at.token * HIDDEN, at);
   }
 
   SEAMLINE_DEVICE void scalars(Int<0>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    const Lane r0 = finalize<Spec, Geo::BATCH>(args.in_gemm2_out, args.rows_gemm2_out, args.in_expanded_idx_to_permuted_idx, args.in_expert_scale_factor, at, &args.status->out_of_range);
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+    const Lane r0 = finalize<Spec, Geo::BATCH>(
+      args.in_gemm2_out, args.rows_gemm2_out, args.in_expanded_idx_to_permuted_idx, args.in_expert_scale_factor,
+      at, &args.status->out_of_range);
     exchanged = r0;
   }
 
   SEAMLINE_DEVICE void scalars(Int<1>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     const Lane r4 = add(exchanged, unpack(in.in_residual_in));  // residual_out
     const Packed<bf16> r5_bits = pack<bf16>(r4);  // residual_out
     const Lane r5 = unpack(r5_bits);
@@ -67,7 +74,9 @@ struct Spec {
     scalar.r13 = sqrt(scalar.r12);
     scalar.r15 = reciprocal(scalar.r13);
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<2>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<2>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     const Lane r16 = mul(unpack(live.r5), scalar.r15);
     const Lane r17 = mul(r16, unpack(constant.in_rms_gamma));  // norm_out
     const Packed<bf16> r18_bits = pack<bf16>(r17);  // norm_out

@@ -33,20 +33,25 @@ struct Spec {
   SEAMLINE_DEVICE void load_constants(const Args& args, const Site& at, Constants& to) {
     to.in_rms_gamma = load_lane<Constant, bf16, HIDDEN>(args.in_rms_gamma, at);
   }
-  template <bool BEFORE, bool AFTER> SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
+  template <bool BEFORE, bool AFTER>
+  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
     if constexpr (BEFORE) to.in_allreduce_in = load_lane<Constant, bf16, HIDDEN>(args.in_allreduce_in + at.token * HIDDEN, at);
     if constexpr (AFTER) to.in_residual_in = load_lane<Constant, bf16, HIDDEN>(args.in_residual_in + at.token * HIDDEN, at);
   }
 
   SEAMLINE_DEVICE void scalars(Int<0>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     exchanged = unpack(in.in_allreduce_in);
   }
 
   SEAMLINE_DEVICE void scalars(Int<1>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     const Lane r4 = add(exchanged, unpack(in.in_residual_in));  // residual_out
     const Packed<bf16> r5_bits = pack<bf16>(r4);  // residual_out
     const Lane r5 = unpack(r5_bits);
@@ -64,7 +69,9 @@ struct Spec {
     scalar.r13 = sqrt(scalar.r12);
     scalar.r15 = reciprocal(scalar.r13);
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<2>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<2>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     const Lane r16 = mul(unpack(live.r5), scalar.r15);
     const Lane r17 = mul(r16, unpack(constant.in_rms_gamma));  // norm_out
     const Packed<bf16> r18_bits = pack<bf16>(r17);  // norm_out

@@ -31,14 +31,17 @@ struct Spec {
   SEAMLINE_DEVICE void load_constants(const Args& args, const Site& at, Constants& to) {
     to.in_rms_gamma = load_lane<Constant, bf16, HIDDEN>(args.in_rms_gamma, at);
   }
-  template <bool BEFORE, bool AFTER> SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
+  template <bool BEFORE, bool AFTER>
+  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
     to.in_x = load_lane<Constant, bf16, HIDDEN>(args.in_x + at.token * HIDDEN, at);
     to.in_residual_in = load_lane<Constant, bf16, HIDDEN>(args.in_residual_in + at.token * HIDDEN, at);
   }
 
   SEAMLINE_DEVICE void scalars(Int<0>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     const Lane r2 = add(unpack(in.in_x), unpack(in.in_residual_in));  // residual_out
     const Packed<bf16> r3_bits = pack<bf16>(r2);  // residual_out
     const Lane r3 = unpack(r3_bits);
@@ -56,7 +59,9 @@ struct Spec {
     scalar.r11 = sqrt(scalar.r10);
     scalar.r13 = reciprocal(scalar.r11);
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     const Lane r14 = mul(unpack(live.r3), scalar.r13);
     const Lane r15 = mul(r14, unpack(constant.in_rms_gamma));  // norm_out
     const Packed<bf16> r16_bits = pack<bf16>(r15);  // norm_out

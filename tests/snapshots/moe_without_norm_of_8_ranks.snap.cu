@@ -32,21 +32,28 @@ struct Spec {
 
   SEAMLINE_DEVICE void load_constants(const Args& args, const Site& at, Constants& to) {
   }
-  template <bool BEFORE, bool AFTER> SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
+  template <bool BEFORE, bool AFTER>
+  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
     if constexpr (BEFORE) to.in_shared_expert_output = load_lane<Constant, bf16, HIDDEN>(args.in_shared_expert_output + at.token * HIDDEN, at);
   }
 
   SEAMLINE_DEVICE void scalars(Int<0>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    const Lane r0 = finalize<Spec, Geo::BATCH>(args.in_gemm2_out, args.rows_gemm2_out, args.in_expanded_idx_to_permuted_idx, args.in_expert_scale_factor, at, &args.status->out_of_range);
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+    const Lane r0 = finalize<Spec, Geo::BATCH>(
+      args.in_gemm2_out, args.rows_gemm2_out, args.in_expanded_idx_to_permuted_idx, args.in_expert_scale_factor,
+      at, &args.status->out_of_range);
     const Lane r2 = add(r0, unpack(in.in_shared_expert_output));  // local
     exchanged = r2;
   }
 
   SEAMLINE_DEVICE void scalars(Int<1>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     const Packed<bf16> r5_bits = pack<bf16>(exchanged);  // moe_out
     const Lane r5 = unpack(r5_bits);
     store_lane<Geo::STREAMING, bf16, HIDDEN>(args.out_moe_out + at.token * HIDDEN, at, r5_bits);

@@ -35,14 +35,17 @@ struct Spec {
     to.in_post_gamma = load_lane<Constant, bf16, HIDDEN>(args.in_post_gamma, at);
     to.in_pre_gamma = load_lane<Constant, bf16, HIDDEN>(args.in_pre_gamma, at);
   }
-  template <bool BEFORE, bool AFTER> SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
+  template <bool BEFORE, bool AFTER>
+  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
     if constexpr (BEFORE) to.in_x = load_lane<Constant, bf16, HIDDEN>(args.in_x + at.token * HIDDEN, at);
     if constexpr (AFTER) to.in_residual_in = load_lane<Constant, bf16, HIDDEN>(args.in_residual_in + at.token * HIDDEN, at);
   }
 
   SEAMLINE_DEVICE void scalars(Int<0>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     partial[0] = lane_sum_of_squares<HIDDEN>(unpack(in.in_x), at);
   }
   SEAMLINE_DEVICE void totals(Int<0>, const f32* total, Scalars& scalar) {
@@ -55,7 +58,9 @@ struct Spec {
     scalar.r7 = sqrt(scalar.r6);
     scalar.r9 = reciprocal(scalar.r7);
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     const Lane r10 = mul(unpack(in.in_x), scalar.r9);
     const Lane r11 = mul(r10, unpack(constant.in_post_gamma));
     exchanged = r11;
@@ -63,7 +68,9 @@ struct Spec {
 
   SEAMLINE_DEVICE void scalars(Int<2>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<2>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<2>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     const Lane r15 = add(exchanged, unpack(in.in_residual_in));  // residual_out
     const Packed<bf16> r16_bits = pack<bf16>(r15);  // residual_out
     const Lane r16 = unpack(r16_bits);
@@ -81,7 +88,9 @@ struct Spec {
     scalar.r23 = sqrt(scalar.r22);
     scalar.r25 = reciprocal(scalar.r23);
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<3>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<3>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     const Lane r26 = mul(unpack(live.r16), scalar.r25);
     const Lane r27 = mul(r26, unpack(constant.in_pre_gamma));  // norm_out
     const Packed<bf16> r28_bits = pack<bf16>(r27);  // norm_out

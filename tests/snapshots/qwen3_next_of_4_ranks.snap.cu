@@ -37,22 +37,29 @@ struct Spec {
   SEAMLINE_DEVICE void load_constants(const Args& args, const Site& at, Constants& to) {
     to.in_rms_gamma = load_lane<Constant, bf16, HIDDEN>(args.in_rms_gamma, at);
   }
-  template <bool BEFORE, bool AFTER> SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
+  template <bool BEFORE, bool AFTER>
+  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
     if constexpr (BEFORE) to.in_shared_expert_output = load_lane<Constant, bf16, HIDDEN>(args.in_shared_expert_output + at.token * HIDDEN, at);
     if constexpr (AFTER) to.in_residual_in = load_lane<Constant, bf16, HIDDEN>(args.in_residual_in + at.token * HIDDEN, at);
   }
 
   SEAMLINE_DEVICE void scalars(Int<0>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    const Lane r0 = finalize<Spec, Geo::BATCH>(args.in_gemm2_out, args.rows_gemm2_out, args.in_expanded_idx_to_permuted_idx, args.in_expert_scale_factor, at, &args.status->out_of_range);
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+    const Lane r0 = finalize<Spec, Geo::BATCH>(
+      args.in_gemm2_out, args.rows_gemm2_out, args.in_expanded_idx_to_permuted_idx, args.in_expert_scale_factor,
+      at, &args.status->out_of_range);
     const Lane r2 = add(r0, unpack(in.in_shared_expert_output));  // local
     exchanged = r2;
   }
 
   SEAMLINE_DEVICE void scalars(Int<1>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     const Lane r6 = add(exchanged, unpack(in.in_residual_in));  // residual_out
     const Packed<bf16> r7_bits = pack<bf16>(r6);  // residual_out
     const Lane r7 = unpack(r7_bits);
@@ -70,7 +77,9 @@ struct Spec {
     scalar.r17 = sqrt(scalar.r16);
     scalar.r19 = reciprocal(scalar.r17);
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<2>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<2>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     const Lane r11 = add(1.0f, unpack(constant.in_rms_gamma));
     const Lane r20 = mul(unpack(live.r7), scalar.r19);
     const Lane r21 = mul(r20, r11);  // norm_out

@@ -30,7 +30,8 @@ struct Spec {
   SEAMLINE_DEVICE void load_constants(const Args& args, const Site& at, Constants& to) {
     to.in_bias = load_lane<Constant, bf16, HIDDEN>(args.in_bias, at);
   }
-  template <bool BEFORE, bool AFTER> SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
+  template <bool BEFORE, bool AFTER>
+  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
     to.in_x = load_lane<Constant, bf16, HIDDEN>(args.in_x + at.token * HIDDEN, at);
     to.in_gate = load_element(args.in_gate + at.token);
   }
@@ -38,7 +39,9 @@ struct Spec {
   SEAMLINE_DEVICE void scalars(Int<0>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
     scalar.r8 = neg(args.in_scale.value);
   }
-  template <class Geo> SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
+  template <class Geo>
+  SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
+    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
     const Lane r3 = mul(unpack(in.in_x), in.in_gate);
     const Lane r5 = sub(r3, unpack(constant.in_bias));
     const Lane r6 = mul(0.5f, r5);

@@ -175,7 +175,7 @@ impl<'a> Cut<'a> {
             let (t, f) = (self.program.param_dtype(p), self.field(p));
             writeln!(text, "    to.{f} = load_lane<Constant, {t}, HIDDEN>(args.{f}, at);").unwrap();
         }
-        text += "  }\n  template <bool BEFORE, bool AFTER> SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {\n";
+        text += "  }\n  template <bool BEFORE, bool AFTER>\n  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {\n";
         for (reg, p) in self.inputs() {
             let (t, f) = (self.program.param_dtype(p), self.field(p));
             let load = match self.program.param(p).role {

@@ -43,7 +43,7 @@ impl Cut<'_> {
                 };
                 let name = self.field(rows);
                 format!(
-                    "finalize<Spec, Geo::BATCH>(args.{name}, args.rows{}, args.{}, {weights}, at, &args.status->out_of_range)",
+                    "finalize<Spec, Geo::BATCH>(\n      args.{name}, args.rows{}, args.{}, {weights},\n      at, &args.status->out_of_range)",
                     &name[2..],
                     self.field(map)
                 )

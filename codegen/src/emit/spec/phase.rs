@@ -22,8 +22,9 @@ impl Cut<'_> {
         }
         write!(
             text,
-            "  }}\n  template <class Geo> SEAMLINE_DEVICE void phase(Int<{at}>, const Args& args, const Site& at, const Constants& constant, \
-             const Inputs& in, const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {{\n"
+            "  }}\n  template <class Geo>\n  \
+             SEAMLINE_DEVICE void phase(Int<{at}>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,\n    \
+             const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {{\n"
         )
         .unwrap();
         for reg in phase.lanes.iter().filter(|r| !self.phases.is_wire(self.program, **r)) {
