@@ -1,4 +1,7 @@
 //! NVRTC for machines that have none: NVIDIA's wheel from PyPI, into the target folder.
+//!
+//! Fewer places are looked at than the library looks at (not the loader's paths, conda, nor Python's packages): a task that
+//! links the library would build half the workspace before it starts, and the pinned wheel is what the tests were made with.
 
 use crate::cargo::target;
 use anyhow::{Context, Result, bail};

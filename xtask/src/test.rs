@@ -9,12 +9,16 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-/// Steps that either hold or do not. The tests build everything; these only look at it.
-const CHECKS: [(&str, &[&str]); 4] = [
+/// Steps that either hold or do not.
+const CHECKS: [(&str, &[&str]); 6] = [
     ("format", &["fmt", "--all", "--", "--check"]),
     ("lints", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     ("lints without CUDA", &["clippy", "-p", "seamline", "--no-default-features", "--", "-D", "warnings"]),
     ("docs", &["doc", "--workspace", "--no-deps"]),
+    // What a registry would refuse. Building from the packages would compile everything once more.
+    ("packages", &["package", "--workspace", "--no-verify", "--allow-dirty", "--offline"]),
+    // A subset that runs on the reference: the rest needs CUDA, or is the same with it.
+    ("tests without CUDA", &["test", "-p", "seamline", "--no-default-features", "--lib", "--test", "launch"]),
 ];
 
 /// Runs all steps, whatever fails. The exit code says whether something did.
@@ -24,6 +28,7 @@ pub fn run() -> Result<ExitCode> {
     for (name, arguments) in CHECKS {
         all += check(name, cargo(arguments).env("RUSTDOCFLAGS", "-D warnings"))?;
     }
+    all += users_build_no_syn()?;
     let mut tests =
         cargo(&["test", "--workspace", "--no-fail-fast", "--color", "never", "--", "--show-output"]);
     match nvrtc::provide() {
@@ -47,12 +52,46 @@ pub fn run() -> Result<ExitCode> {
 fn check(name: &str, command: &mut Command) -> Result<Counts> {
     let start = Instant::now();
     let output = command.output().with_context(|| format!("cannot run `{command:?}`"))?;
-    let counts = if output.status.success() { Counts::PASSED } else { Counts::FAILED };
-    report::line(name, counts, start.elapsed());
-    if counts.failed > 0 {
-        print!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let said = [output.stdout, output.stderr].concat();
+    let failure = (!output.status.success()).then(|| String::from_utf8_lossy(&said).into_owned());
+    Ok(checked(name, start, failure))
+}
+
+/// The macro emits its graphs as constants, so that only macros need a parser: no binary is to hold one.
+fn users_build_no_syn() -> Result<Counts> {
+    const TREE: [&str; 9] =
+        ["tree", "-p", "seamline", "-e", "normal,no-proc-macro", "--prefix", "none", "--format", "{lib}"];
+    let start = Instant::now();
+    let mut failure = String::new();
+    for features in [&[][..], &["--no-default-features"], &["--all-features"]] {
+        let mut command = cargo(&TREE);
+        let output = command.args(features).output().with_context(|| format!("cannot run `{command:?}`"))?;
+        let tree = String::from_utf8_lossy(&output.stdout);
+        if !output.status.success() {
+            failure += &String::from_utf8_lossy(&output.stderr);
+        } else if !libraries(&tree).any(|library| library == "seamline") {
+            failure += &format!("`{command:?}` does not list seamline itself:\n{tree}");
+        } else if let Some(parser) = parser_in(&tree) {
+            failure += &format!("`{command:?}` lists {parser}, and only macros are to need it\n");
+        }
     }
-    Ok(counts)
+    Ok(checked("no parser in users' binaries", start, (!failure.is_empty()).then_some(failure)))
+}
+
+/// The names in `cargo tree`'s list, which are marked where they come again.
+fn libraries(tree: &str) -> impl Iterator<Item = &str> {
+    tree.lines().filter_map(|line| line.split_whitespace().next())
+}
+
+fn parser_in(tree: &str) -> Option<&str> {
+    libraries(tree).find(|library| ["syn", "quote", "proc_macro2"].contains(library))
+}
+
+fn checked(name: &str, start: Instant, failure: Option<String>) -> Counts {
+    let counts = if failure.is_none() { Counts::PASSED } else { Counts::FAILED };
+    report::line(name, counts, start.elapsed());
+    print!("{}", failure.unwrap_or_default());
+    counts
 }
 
 /// One build, one line per suite as it ends.
@@ -101,4 +140,15 @@ fn told(suite: Suite) -> Counts {
         print!("{}", suite.text);
     }
     suite.counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parser_in_a_tree_is_seen() {
+        assert_eq!(parser_in("seamline\nhalf\nsynstructure\nhalf (*)\n"), None);
+        assert_eq!(parser_in("seamline\nserde_derive\nsyn (*)\n"), Some("syn"));
+    }
 }
