@@ -1,7 +1,7 @@
 //! The shared objects built before, on disk.
 //!
-//! The key is a hash of the source, the device layer in it, the flags and the compiler's version. The folder is the user's
-//! alone (0700), since what it holds is run. Beside each object lies its checksum, and its source, whose lines messages name.
+//! The key is a hash of the source, the device layer in it, the flags and the compiler's version. The folder must be the
+//! user's alone (0700), since what it holds is run: a folder that another could have filled is not used. Beside each object lies its checksum, and its source, whose lines messages name.
 //! A cache never turns a run into a failure: what is broken is built again, and a folder that cannot be written costs a build
 //! per process.
 
@@ -95,13 +95,34 @@ fn io(action: &'static str, path: &Path, source: std::io::Error) -> SimError {
     SimError::Io { action, path: path.to_owned(), source }
 }
 
-/// Makes `folder` one that only this user may enter.
+/// Makes `folder` if it is not there, and makes sure that nobody but this user could have put anything in it.
 fn private(folder: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    builder.create(folder)?;
+    #[cfg(unix)]
+    is_alone(folder, user()?)?;
+    Ok(())
+}
+
+/// The effective user: who owns what this process makes.
+#[cfg(unix)]
+fn user() -> std::io::Result<u32> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(tempfile::tempfile()?.metadata()?.uid())
+}
+
+/// Refuses a folder that is not `user`'s, or that others may enter; and links, whose owners may turn them elsewhere.
+#[cfg(unix)]
+fn is_alone(folder: &Path, user: u32) -> std::io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let found = fs::symlink_metadata(folder)?;
+    match found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0 {
+        true => Ok(()),
+        false => Err(std::io::ErrorKind::PermissionDenied.into()),
+    }
 }
 
 #[cfg(test)]
@@ -145,6 +166,26 @@ mod tests {
         let folder = root.path().join("a/b");
         private(&folder).unwrap();
         assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+        private(&folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_others_could_fill_is_not_used() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("cache");
+        let first = object("test", TEXT, Some(folder.clone())).unwrap();
+        assert!(first.path.starts_with(&folder));
+
+        let link = root.path().join("link");
+        std::os::unix::fs::symlink(&folder, &link).unwrap();
+        assert!(is_alone(&folder, user().unwrap() ^ 1).is_err() && private(&link).is_err());
+        for mode in [0o770, 0o701, 0o755] {
+            fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+            let built = object("test", TEXT, Some(folder.clone())).unwrap();
+            assert!(!built.path.starts_with(&folder) && built._temporary.is_some(), "mode {mode:o}");
+        }
     }
 
     #[test]

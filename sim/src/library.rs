@@ -109,8 +109,8 @@ pub unsafe fn run(launches: &[Launch], options: &Options) -> Result<Report, SimE
 }
 
 fn load(built: &Built) -> Result<libloading::Library, SimError> {
-    // SAFETY: the object was just built from kernels, or by an earlier run in a folder that is this user's alone, and its checksum is
-    // right. It has no initialisers.
+    // SAFETY: the object was just built from kernels, or by an earlier run of this user: the folder was seen to be this user's
+    // alone, and the checksum is right. It has no initialisers.
     unsafe { libloading::Library::new(&built.path) }.map_err(|e| failed(built, e))
 }
 
