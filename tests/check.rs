@@ -65,6 +65,51 @@ fn models_own_sizes_are_exact() {
     println!("{} cases", cases.iter().sum::<usize>());
 }
 
+/// The seam with both of its expert inputs optional, and the residual in place.
+#[fused_pattern]
+pub fn seam(
+    rows: Permuted,
+    map: RowMap,
+    weights: Option<ExpertWeights<f32>>,
+    shared: Option<Tokens>,
+    mut residual: Tokens,
+    gamma: Channels,
+    eps: Scalar,
+) -> (Tokens, Tokens) {
+    residual += all_reduce(finalize(rows, map, weights) + shared);
+    let norm_out = rms_norm(residual, gamma, eps);
+    (residual, norm_out)
+}
+
+/// One number of each dim at a time, beside small ones of the others.
+#[test]
+fn dims_and_tokens_of_all_sizes_are_exact() {
+    let one = |options: Prepare, ranks: &[u32], tokens: &[usize], kinds: &[Kind]| {
+        let check = Check::new(Seam::GRAPH, &options).ranks(ranks).tokens(tokens).kinds(kinds);
+        let cases = check.cases().unwrap();
+        expect(check.run(|_| ()).map_err(CheckError::from).and_then(Report::into_result), cases)
+    };
+    let options = |hidden, top_k, dtype| Prepare::new(33).hidden(hidden).top_k(top_k).dtype(dtype);
+    let full = |hidden, top_k| options(hidden, top_k, DType::Bf16).variants(&[&[]]);
+    let (mut cases, kinds) = (Vec::new(), [Kind::Ordinary, Kind::NanBehindDropped]);
+    let tokens = [0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33];
+    let both = options(264, 3, DType::Bf16).variants(&[&[], &["weights", "shared"]]);
+    cases.push(one(both, &[1, 2, 4, 8], &tokens, &kinds));
+    for dtype in [DType::F16, DType::F32] {
+        cases.push(one(options(44, 2, dtype), &[2], &[3], &kinds));
+    }
+    for top_k in [1, 2, 4, 6, 10, 16, 22] {
+        cases.push(one(full(40, top_k), &[2], &[3], &kinds));
+    }
+    for hidden in [1, 7, 1024, 2688, 4096, 8192] {
+        cases.push(one(full(hidden, 2), &[2], &[2], &kinds));
+    }
+    println!("{} cases", cases.iter().sum::<usize>());
+    let of_tokens = 4 * 2 * 12 * 2;
+    let executors = cases[0] / of_tokens;
+    assert_eq!(cases.iter().sum::<usize>(), executors * (of_tokens + 2 * 4 * 2 + 7 * 2 + 6 * 2));
+}
+
 /// The reference, but that one rank stores a wrong bit in one element of one output.
 #[derive(Debug)]
 struct Broken {
@@ -212,4 +257,30 @@ fn what_cannot_be_prepared_is_an_error_before_anything_runs() {
         Check::new(ArResidualRmsnorm::GRAPH, &options).tokens(&[3]).executor("reference", Group::reference);
     let error = check.run(|_| ()).unwrap().into_result().unwrap_err();
     assert!(error.to_string().contains("3 tokens"), "{error}");
+}
+
+/// A rank that comes too late for the other one.
+#[cfg(feature = "sim")]
+#[test]
+fn a_case_that_fails_leaves_nothing_behind_for_the_next() {
+    use seamline::sim::{Options, Order, Simulator};
+    use std::time::Duration;
+    if let Err(error) = Simulator::available() {
+        return eprintln!("SKIPPED: {error}");
+    }
+    let options = Prepare::new(2).hidden(8).dtype(DType::Bf16).timeout(Duration::from_millis(5));
+    let late = Options::new(Order::Forward).delay(1, Duration::from_secs(3600));
+    let check = Check::new(ArResidualRmsnorm::GRAPH, &options)
+        .ranks(&[1, 2])
+        .tokens(&[1, 2])
+        .kinds(&[Kind::Ordinary])
+        .executor("late", move |ranks| Group::with_executor(Arc::new(Simulator::new(late.clone())), ranks));
+    let report = check.run(|_| ()).unwrap();
+    assert_eq!((report.equal(), report.cases.len()), (2, 4), "{report:?}");
+    for case in &report.cases[2..] {
+        let Outcome::Failed(error) = &case.outcome else { panic!("{case}") };
+        let ErrorKind::Fault(fault) = error.kind() else { panic!("{case}") };
+        // Had the group kept the first fault, or its epochs, the second one would tell of them.
+        assert_eq!((fault.peer, fault.slot, fault.epoch), (1, 0, 0), "{case}");
+    }
 }
