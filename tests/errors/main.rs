@@ -1,0 +1,7 @@
+//! Bad input: what each gets, before anything runs. On the reference executor; the checks are every
+//! executor's.
+
+mod arguments;
+mod prepare;
+mod ranks;
+mod support;
