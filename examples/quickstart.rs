@@ -2,6 +2,7 @@
 //!
 //! `cargo run --example quickstart` runs it on a GPU where there is one, and else on the CPU.
 
+use cudarc::driver::CudaContext;
 use seamline::prelude::*;
 use std::{error::Error, sync::Arc};
 
@@ -21,8 +22,9 @@ const TOKENS: usize = 3;
 const HIDDEN: usize = 4096;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let results = match seamline::cuda::context(0) {
-        Ok(context) => on_gpu(&context)?,
+    let results = match prepared_on_gpu() {
+        Ok((context, kernels)) => on_gpu(&context, &kernels)?,
+        // No driver, no NVRTC, a GPU that is too old: the error says which.
         Err(why) => on_cpu().inspect(|_| println!("on the CPU: {why}"))?,
     };
     for (rank, (residual, norm_out)) in results.iter().enumerate() {
@@ -37,9 +39,14 @@ fn filled(value: f32, rows: usize) -> Vec<bf16> {
     vec![bf16::from_f32(value); rows * HIDDEN]
 }
 
-fn on_gpu(context: &Arc<cudarc::driver::CudaContext>) -> Result<Vec<Stored>, Box<dyn Error>> {
-    let ranks = Group::loopback(context, RANKS as u32)?;
+fn prepared_on_gpu() -> Result<(Arc<CudaContext>, Vec<Kernel<MySeam>>), seamline::Error> {
+    let context = seamline::cuda::context(0)?;
+    let ranks = Group::loopback(&context, RANKS as u32)?;
     let kernels = MySeam::prepare_all(&ranks, &Prepare::new(TOKENS).hidden(HIDDEN as u32))?;
+    Ok((context, kernels))
+}
+
+fn on_gpu(context: &Arc<CudaContext>, kernels: &[Kernel<MySeam>]) -> Result<Vec<Stored>, Box<dyn Error>> {
     let streams = (0..RANKS).map(|_| context.new_stream()).collect::<Result<Vec<_>, _>>()?;
     let mut memory = Vec::new();
     for (rank, stream) in streams.iter().enumerate() {
@@ -55,7 +62,7 @@ fn on_gpu(context: &Arc<cudarc::driver::CudaContext>) -> Result<Vec<Stored>, Box
         eps: 1e-6,
         norm_out: norm_out.into(),
     });
-    launch_all(&kernels, &streams, args)?;
+    launch_all(kernels, &streams, args)?;
     let read = streams.iter().zip(&memory);
     read.map(|(s, (_, residual, _, norm_out))| Ok((s.clone_dtoh(residual)?, s.clone_dtoh(norm_out)?)))
         .collect()
