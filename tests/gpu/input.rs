@@ -157,6 +157,15 @@ fn misaligned_views() {
 }
 
 #[test]
+fn loopback_groups_of_no_ranks_or_too_many() {
+    let Some(gpu) = gpu() else { return };
+    for ranks in [0, 9] {
+        let error = Group::loopback(&gpu.context, ranks).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::GroupSize { got, .. } if *got == ranks), "{error}");
+    }
+}
+
+#[test]
 fn a_second_device_if_there_is_one() {
     let Some(gpu) = gpu() else { return };
     let Ok(other) = cuda::context(1) else {
