@@ -19,6 +19,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Who runs a collective together. Makes [`Rank`]s; a group lives as long as one of them, or a kernel, does.
+///
+/// Exchange memory and machine code belong to the group and stay until it ends, whatever becomes of the kernels
+/// they were made for. On a GPU it ends by waiting for all that is queued in its context: drop the last rank and
+/// kernel of a group when every rank's part of the launches is queued, and not during a capture.
 #[derive(Debug)]
 pub struct Group;
 
@@ -43,6 +47,7 @@ impl Group {
     /// A GPU that is too old, a driver that fails, or more ranks than a group can have.
     #[cfg(feature = "cuda")]
     pub fn loopback(context: &Arc<cudarc::driver::CudaContext>, ranks: u32) -> Result<Vec<Rank>, Error> {
+        size(ranks)?;
         make(Backend::Cuda(CudaGroup::new(context, ranks)?), ranks)
     }
 
@@ -59,6 +64,7 @@ impl Group {
     /// # Errors
     /// More ranks than a group can have.
     pub fn with_executor(executor: Arc<dyn Executor>, ranks: u32) -> Result<Vec<Rank>, Error> {
+        size(ranks)?;
         make(
             Backend::Host(HostGroup { executor, running: Mutex::new(()), compiled: Mutex::new(None) }),
             ranks,
@@ -66,10 +72,15 @@ impl Group {
     }
 }
 
-fn make(backend: Backend, ranks: u32) -> Result<Vec<Rank>, Error> {
-    if !(1..=MAX_RANKS).contains(&ranks) {
-        return Err(ErrorKind::GroupSize { got: ranks, max: MAX_RANKS }.into());
+/// Whether a group can have so many ranks: asked before anything is made for each.
+fn size(ranks: u32) -> Result<(), ErrorKind> {
+    match (1..=MAX_RANKS).contains(&ranks) {
+        true => Ok(()),
+        false => Err(ErrorKind::GroupSize { got: ranks, max: MAX_RANKS }),
     }
+}
+
+fn make(backend: Backend, ranks: u32) -> Result<Vec<Rank>, Error> {
     let controls = (0..ranks).map(|_| Control::new(&backend)).collect::<Result<_, Error>>()?;
     let group = Arc::new(State {
         backend,

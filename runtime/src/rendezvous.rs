@@ -38,7 +38,8 @@ impl Rendezvous {
         value: T,
         patience: Duration,
     ) -> Result<Vec<T>, Error> {
-        let deadline = Instant::now() + patience;
+        // None where the clock does not reach so far: then there is none.
+        let deadline = Instant::now().checked_add(patience);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let number = state.number;
         state.brought[rank as usize] = Some(Box::new(value));
@@ -48,7 +49,7 @@ impl Rendezvous {
             self.changed.notify_all();
         }
         while state.number == number {
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.map_or(Duration::MAX, |d| d.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 let missing =
                     (0..state.brought.len() as u32).filter(|r| state.brought[*r as usize].is_none());
