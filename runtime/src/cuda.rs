@@ -17,7 +17,9 @@ pub mod nvrtc;
 mod one_grid;
 pub mod output;
 mod residency;
+pub(crate) mod side;
 pub(crate) mod slice;
+mod streams;
 
 pub use bare::{Bare, bare};
 pub use device::{Device, arch};

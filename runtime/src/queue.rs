@@ -27,9 +27,15 @@ impl Queue<'_> {
 
     /// A stream of another library.
     ///
+    /// The null stream and `CU_STREAM_LEGACY` are one: the legacy default stream, which every blocking stream of the
+    /// context waits for, and which waits for them. Ranks of a loopback group of which one is there and another on
+    /// a blocking stream wait for each other in vain: give them streams made with `CU_STREAM_NON_BLOCKING`, as
+    /// cudarc's are. It cannot be captured. `CU_STREAM_PER_THREAD` is another stream on each thread, and refused
+    /// for kernels that exchange.
+    ///
     /// # Safety
     /// `stream` is a stream of the rank's context, and lives as long as the rank's next launch, or until
-    /// [`Rank::move_to`](crate::Rank::move_to) has moved the rank elsewhere.
+    /// [`Rank::move_to`](crate::Rank::move_to) has moved the rank elsewhere, which waits on it.
     #[cfg(feature = "cuda")]
     pub const unsafe fn raw(stream: CUstream) -> Queue<'static> {
         Queue(Kind::Raw(stream))

@@ -36,10 +36,8 @@ impl Device {
         if capability < (9, 0) {
             return Err(ErrorKind::OldDevice { device: name, capability }.into());
         }
-        let model = DeviceModel {
-            capability,
-            sms: number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
-        };
+        let model =
+            DeviceModel { capability, sms: number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? };
         // In kHz and bits; memory moves twice a cycle. Some devices answer zero.
         let clock = number(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?;
         let bits = number(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?;

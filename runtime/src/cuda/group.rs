@@ -6,52 +6,39 @@ use super::launch::same_context;
 use super::memory::{DeviceWords, PinnedWords};
 use super::module::Loaded;
 use super::nvrtc::Compiled;
+use super::side::SideStream;
+use super::streams::{Handle, Streams};
 use super::{Doing, driver};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::group::lock;
 use crate::memory::Memory;
 use crate::plan::Plan;
 use crate::queue::{Kind, Queue};
-use cudarc::driver::{CudaContext, CudaStream, result, sys};
+use cudarc::driver::{CudaContext, result, sys};
 use seamline_codegen::schedule::DeviceModel;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Ranks that share one device.
 pub(crate) struct CudaGroup {
     context: Arc<CudaContext>,
     device: Device,
-    /// By rank.
-    streams: Vec<RankStream>,
-    /// What was loaded, by the code that it was loaded from.
+    streams: Streams,
+    /// What was loaded, by the code that it was loaded from. Kept until the group ends: its kernels may run, or be
+    /// in captured graphs.
     loaded: Mutex<Vec<Arc<Loaded>>>,
-    /// For looking at device memory beside all that is queued; made when first needed.
-    side: Mutex<Option<SideStream>>,
+    side: Arc<SideStream>,
 }
-
-/// The stream that a rank's launches are on.
-#[derive(Debug)]
-struct RankStream {
-    /// Its handle, or [`NONE`].
-    current: AtomicUsize,
-    /// Keeps a stream of cudarc's alive, so that its handle names no other stream.
-    owner: Mutex<Option<Arc<CudaStream>>>,
-}
-
-/// No stream's handle.
-const NONE: usize = usize::MAX;
 
 impl CudaGroup {
     pub(crate) fn new(context: &Arc<CudaContext>, ranks: u32) -> Result<CudaGroup, Error> {
         driver::present()?;
-        let stream = |_| RankStream { current: AtomicUsize::new(NONE), owner: Mutex::new(None) };
         Ok(CudaGroup {
             context: Arc::clone(context),
             device: Device::of(context)?,
-            streams: (0..ranks).map(stream).collect(),
+            streams: Streams::new(ranks),
             loaded: Mutex::new(Vec::new()),
-            side: Mutex::new(None),
+            side: Arc::new(SideStream::new(context)?),
         })
     }
 
@@ -72,7 +59,11 @@ impl CudaGroup {
     }
 
     pub(crate) fn allocate(&self, words: u64, fill: u32) -> Result<Memory, Error> {
-        Ok(Memory::Device(DeviceWords::new(&self.context, words, fill)?))
+        Ok(Memory::Device(self.words(words, fill)?))
+    }
+
+    pub(super) fn words(&self, words: u64, fill: u32) -> Result<DeviceWords, Error> {
+        DeviceWords::new(&self.side, words, fill)
     }
 
     pub(crate) fn allocate_pinned(&self, words: u64) -> Result<Memory, Error> {
@@ -102,41 +93,18 @@ impl CudaGroup {
         Ok(loaded)
     }
 
-    /// Refuses a launch on another stream than the one before it.
-    #[inline]
-    pub(super) fn order(&self, rank: u32, queue: &Queue<'_>) -> Result<(), Error> {
-        let stream = &self.streams[rank as usize];
-        let (handle, owner) = split(queue);
-        match stream.current.load(Ordering::Relaxed) {
-            current if current == handle => Ok(()),
-            NONE => stream.adopt(handle, owner),
-            _ => Err(ErrorKind::SecondStream.into()),
-        }
+    /// The streams that the ranks' launches are on.
+    pub(super) fn streams(&self) -> &Streams {
+        &self.streams
     }
 
     pub(crate) fn move_to(&self, rank: u32, queue: Queue<'_>) -> Result<(), Error> {
-        let stream = &self.streams[rank as usize];
-        let (handle, owner) = split(&queue);
-        match queue.0 {
-            Kind::Host(_) => {
-                return Err(ErrorKind::Queue {
-                    executor: "cuda",
-                    expected: "a CUDA stream",
-                    got: "`Queue::host()`",
-                }
-                .into());
-            }
-            Kind::Stream(new) => same_context(&self.context, new.context(), || "the stream".into())?,
-            Kind::Raw(_) => {}
+        let handle = Handle::of(queue)?;
+        if let Kind::Stream(new) = queue.0 {
+            same_context(&self.context, new.context(), || "the stream".into())?;
         }
-        let mut kept = lock(&stream.owner);
-        let current = stream.current.load(Ordering::Relaxed);
-        if current != NONE && current != handle {
-            self.after(current as sys::CUstream, handle as sys::CUstream)?;
-        }
-        *kept = owner.cloned();
-        stream.current.store(handle, Ordering::Relaxed);
-        Ok(())
+        let order = |from, to| self.after(from as sys::CUstream, to as sys::CUstream);
+        self.streams.move_to(rank, handle, order)
     }
 
     /// Lets what `second` gets wait for what `first` has.
@@ -158,67 +126,22 @@ impl CudaGroup {
 
     /// A word of device memory as it is now, whatever is queued.
     pub(crate) fn peek(&self, memory: &Memory, word: usize) -> Result<u32, Error> {
-        let doing = || "reading the status".into();
-        self.context.bind_to_thread().doing(doing)?;
-        let mut side = lock(&self.side);
-        let stream = match &*side {
-            Some(side) => side.stream,
-            None => {
-                let stream = result::stream::create(result::stream::StreamKind::NonBlocking).doing(doing)?;
-                side.insert(SideStream { context: Arc::clone(&self.context), stream }).stream
-            }
-        };
         let mut value = [0u32];
-        // SAFETY: `memory` is this group's, and has the word; `value` lives until the copy has been waited
-        // for.
+        let address = memory.address() + 4 * word as u64;
+        // SAFETY: `memory` is this group's, and has the word; `value` lives until the copy has been waited for.
         unsafe {
-            result::memcpy_dtoh_async(&mut value, memory.address() + 4 * word as u64, stream).doing(doing)?;
-            result::stream::synchronize(stream).doing(doing)?;
+            self.side
+                .run("reading the status", |stream| result::memcpy_dtoh_async(&mut value, address, stream))?;
         }
         Ok(value[0])
     }
 }
 
-impl RankStream {
-    #[cold]
-    fn adopt(&self, handle: usize, owner: Option<&Arc<CudaStream>>) -> Result<(), Error> {
-        let mut kept = lock(&self.owner);
-        match self.current.compare_exchange(NONE, handle, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => {
-                *kept = owner.cloned();
-                Ok(())
-            }
-            Err(current) if current == handle => Ok(()),
-            Err(_) => Err(ErrorKind::SecondStream.into()),
-        }
-    }
-}
-
-/// A stream's handle, and cudarc's stream if it is one.
-#[inline]
-fn split<'q>(queue: &Queue<'q>) -> (usize, Option<&'q Arc<CudaStream>>) {
-    match queue.0 {
-        Kind::Host(_) => (NONE, None),
-        Kind::Stream(stream) => (stream.cu_stream() as usize, Some(stream)),
-        Kind::Raw(stream) => (stream as usize, None),
-    }
-}
-
-/// Not one of cudarc's: making one of those turns its event tracking on.
-#[derive(Debug)]
-struct SideStream {
-    context: Arc<CudaContext>,
-    stream: sys::CUstream,
-}
-
-// SAFETY: a stream may be used by any thread that has its context current.
-unsafe impl Send for SideStream {}
-
-impl Drop for SideStream {
+impl Drop for CudaGroup {
+    /// Waits for all that is queued: a launch borrows its arguments only while it is being queued, so that nothing
+    /// else keeps the code that it runs, and the memory that it exchanges through, until it has ended.
     fn drop(&mut self) {
-        self.context.record_err(self.context.bind_to_thread());
-        // SAFETY: made by `peek`, destroyed once.
-        self.context.record_err(unsafe { result::stream::destroy(self.stream) });
+        self.context.record_err(self.context.synchronize());
     }
 }
 

@@ -6,6 +6,7 @@ use super::{CudaGroup, nvrtc, residency};
 use crate::error::{Error, ErrorKind};
 use crate::kernel::Inner;
 use crate::plan::Plan;
+use crate::variant::Variant;
 use cudarc::driver::CudaFunction;
 use cudarc::driver::sys::CUstream;
 use std::sync::{Arc, OnceLock};
@@ -13,19 +14,17 @@ use std::sync::{Arc, OnceLock};
 /// Per variant: what is loaded. Empty until the first launch of a lazy kernel.
 #[derive(Debug)]
 pub(crate) struct CudaKernel {
-    variants: Vec<OnceLock<Arc<Loaded>>>,
+    variants: OnceLock<Vec<Arc<Loaded>>>,
 }
 
 impl CudaKernel {
     pub(super) fn new(group: &CudaGroup, plan: &Plan) -> Result<CudaKernel, Error> {
-        if plan.lazy {
-            return Ok(CudaKernel { variants: plan.variants.iter().map(|_| OnceLock::new()).collect() });
-        }
-        let sources: Vec<String> = plan.variants.iter().map(|v| v.module().cuda()).collect();
-        // All at once; then each is found compiled.
-        nvrtc::compile_all(&sources, &group.device().arch)?;
-        let load = |(i, source): (usize, &String)| Ok(OnceLock::from(load(group, plan, i, source)?));
-        Ok(CudaKernel { variants: sources.iter().enumerate().map(load).collect::<Result<_, Error>>()? })
+        Ok(CudaKernel {
+            variants: match plan.lazy {
+                true => OnceLock::new(),
+                false => OnceLock::from(load_all(group, plan)?),
+            },
+        })
     }
 
     /// The kernels of a variant, by entry.
@@ -36,39 +35,37 @@ impl CudaKernel {
         variant: usize,
         stream: CUstream,
     ) -> Result<&[CudaFunction], Error> {
-        match self.variants[variant].get() {
-            Some(loaded) => Ok(&loaded.functions),
-            None => self.first_launch(kernel, variant, stream),
+        match self.variants.get() {
+            Some(variants) => Ok(&variants[variant].functions),
+            None => Ok(&self.first_launch(kernel, stream)?[variant].functions),
         }
     }
 
+    /// Loads every variant, not this launch's alone: a later launch of another one may find kernels that poll, and
+    /// loading may wait for them.
     #[cold]
-    fn first_launch(
-        &self,
-        kernel: &Inner,
-        variant: usize,
-        stream: CUstream,
-    ) -> Result<&[CudaFunction], Error> {
+    fn first_launch(&self, kernel: &Inner, stream: CUstream) -> Result<&[Arc<Loaded>], Error> {
         if capturing(stream) {
             return Err(ErrorKind::LazyCapture.into());
         }
-        let group = group(kernel);
-        let source = kernel.plan.variants[variant].module().cuda();
-        let loaded = load(group, &kernel.plan, variant, &source)?;
-        Ok(&self.variants[variant].get_or_init(|| loaded).functions)
+        let variants = load_all(group(kernel), &kernel.plan)?;
+        Ok(self.variants.get_or_init(|| variants))
     }
 
     /// What the compiler said of each variant that is compiled.
     pub(crate) fn compiled(&self) -> impl Iterator<Item = &Arc<nvrtc::Compiled>> {
-        self.variants.iter().filter_map(|v| v.get()).map(|loaded| &loaded.compiled)
+        self.variants.get().into_iter().flatten().map(|loaded| &loaded.compiled)
     }
 }
 
-/// Compiles, loads, and makes sure that it cannot hang; or finds that done for another rank.
-fn load(group: &CudaGroup, plan: &Plan, variant: usize, source: &str) -> Result<Arc<Loaded>, Error> {
-    let variant = &plan.variants[variant];
-    let compiled = nvrtc::compile(source, &group.device().arch)?;
-    let loaded = group.loaded(&compiled, || Loaded::new(group.context(), variant.module(), &compiled))?;
-    residency::check(plan, variant, &loaded)?;
-    Ok(loaded)
+/// Compiles and loads every variant, and makes sure that none can hang; or finds that done for another rank.
+fn load_all(group: &CudaGroup, plan: &Plan) -> Result<Vec<Arc<Loaded>>, Error> {
+    let sources: Vec<String> = plan.variants.iter().map(|v| v.module().cuda()).collect();
+    let compiled = nvrtc::compile_all(&sources, &group.device().arch)?;
+    let load = |(variant, compiled): (&Variant, &Arc<nvrtc::Compiled>)| {
+        let loaded = group.loaded(compiled, || Loaded::new(group.context(), variant.module(), compiled))?;
+        residency::check(plan, variant, &loaded)?;
+        Ok(loaded)
+    };
+    plan.variants.iter().zip(&compiled).map(load).collect()
 }

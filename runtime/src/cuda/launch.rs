@@ -4,6 +4,7 @@ use super::Doing;
 use super::group::CudaGroup;
 use super::kernel::CudaKernel;
 use super::one_grid;
+use super::streams::Handle;
 use crate::args::{Arg, ArgList, Destination, Source, place};
 use crate::check;
 use crate::error::{Error, ErrorKind};
@@ -20,6 +21,7 @@ use cudarc::driver::sys::{
 use cudarc::driver::{CudaContext, CudaStream, DriverError, SyncOnDrop};
 use seamline_codegen::MAX_ARGS;
 use seamline_codegen::schedule::LaunchShape;
+use std::cell::OnceCell;
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -135,7 +137,10 @@ pub(crate) fn launch(
         return Err(ErrorKind::OneGrid.into());
     }
     match Ready::new(kernel, cuda, queue, tokens, args)? {
-        Some(ready) => ready.queue(),
+        Some(ready) => {
+            ready.bind()?;
+            ready.queue()
+        }
         None => Ok(()),
     }
 }
@@ -153,7 +158,9 @@ pub(crate) fn launch_all(
     let one_grid = kernels[0].plan.site.one_grid;
     if kernels[0].region.is_some() && !one_grid {
         for (second, queue) in queues.iter().enumerate() {
-            if let Some(first) = queues[..second].iter().position(|q| handle(q) == handle(queue)) {
+            let handle = Handle::of(*queue)?.number();
+            let same = |q: &Queue<'_>| Handle::of(*q).is_ok_and(|q| q.number() == handle);
+            if let Some(first) = queues[..second].iter().position(same) {
                 return Err(ErrorKind::SharedStream { first: first as u32, second: second as u32 }.into());
             }
         }
@@ -168,18 +175,11 @@ pub(crate) fn launch_all(
     for ready in &all {
         ready.kernel.plan.presence_fits(all[0].variant, ready.kernel.rank.index, ready.variant)?;
     }
+    all.iter().try_for_each(Ready::bind)?;
     if one_grid {
         return one_grid::queue(&all);
     }
     all.into_iter().try_for_each(Ready::queue)
-}
-
-fn handle(queue: &Queue<'_>) -> Option<CUstream> {
-    match queue.0 {
-        QueueKind::Host(_) => None,
-        QueueKind::Stream(stream) => Some(stream.cu_stream()),
-        QueueKind::Raw(stream) => Some(stream),
-    }
 }
 
 /// A launch that has passed every check.
@@ -188,6 +188,8 @@ pub(super) struct Ready<'a> {
     pub(super) functions: &'a [cudarc::driver::CudaFunction],
     pub(super) variant: usize,
     pub(super) stream: CUstream,
+    /// Where the rank's exchanges are to be.
+    handle: Option<Handle<'a>>,
     pub(super) tokens: usize,
     pub(super) values: Values,
     /// Dropped when the kernels are queued: they record what other streams wait for.
@@ -212,8 +214,10 @@ impl<'a> Ready<'a> {
         }
         group.context().bind_to_thread().doing(|| "binding the rank's context".into())?;
         let functions = cuda.functions(kernel, variant, stream.raw)?;
-        if kernel.region.is_some() {
-            group.order(kernel.rank.index, &queue)?;
+        // What exchanges nothing may be on any stream.
+        let handle = kernel.region.is_some().then(|| Handle::of(queue)).transpose()?;
+        if let Some(handle) = handle {
+            group.streams().check(kernel.rank.index, handle, kernel.plan.site.one_grid)?;
         }
         let mut values = [Value::default(); MAX_ARGS];
         let mut guards = ArrayVec::new();
@@ -221,7 +225,26 @@ impl<'a> Ready<'a> {
             *value = stream.resolve(kernel, expected, arg, &mut guards)?;
         }
         check::places(&kernel.plan.arguments, &values, tokens as u64)?;
-        Ok(Some(Ready { kernel, functions, variant, stream: stream.raw, tokens, values, _guards: guards }))
+        Ok(Some(Ready {
+            kernel,
+            functions,
+            variant,
+            stream: stream.raw,
+            handle,
+            tokens,
+            values,
+            _guards: guards,
+        }))
+    }
+
+    /// From here on the rank's launches are on this stream. Nothing refuses the launch after this but the driver.
+    #[inline]
+    fn bind(&self) -> Result<(), Error> {
+        let (rank, shared) = (self.kernel.rank.index, self.kernel.plan.site.one_grid);
+        match self.handle {
+            Some(handle) => Ok(group(self.kernel).streams().bind(rank, handle, shared)?),
+            None => Ok(()),
+        }
     }
 
     #[inline]
@@ -256,6 +279,8 @@ struct Stream<'a> {
     /// For cudarc's slices.
     managed: Option<&'a Arc<CudaStream>>,
     context: &'a Arc<CudaContext>,
+    /// Whether it is being captured, asked for the first slice that wants to know.
+    captured: OnceCell<bool>,
 }
 
 impl<'a> Stream<'a> {
@@ -265,9 +290,14 @@ impl<'a> Stream<'a> {
         match queue.0 {
             QueueKind::Stream(stream) => {
                 same_context(context, stream.context(), || "the stream".into())?;
-                Ok(Stream { raw: stream.cu_stream(), managed: Some(stream), context })
+                Ok(Stream {
+                    raw: stream.cu_stream(),
+                    managed: Some(stream),
+                    context,
+                    captured: OnceCell::new(),
+                })
             }
-            QueueKind::Raw(raw) => Ok(Stream { raw, managed: None, context }),
+            QueueKind::Raw(raw) => Ok(Stream { raw, managed: None, context, captured: OnceCell::new() }),
             QueueKind::Host(_) => {
                 let executor = kernel.rank.executor();
                 Err(ErrorKind::Queue { executor, expected: "a CUDA stream", got: "`Queue::host()`" })
@@ -332,7 +362,7 @@ impl<'a> Stream<'a> {
         let Some(stream) = self.managed else {
             return Err(ErrorKind::RawStream { argument: expected.name.clone() });
         };
-        if self.context.is_managing_stream_synchronization() && capturing(self.raw) {
+        if self.context.is_event_tracking() && *self.captured.get_or_init(|| capturing(self.raw)) {
             return Err(ErrorKind::TrackedCapture { argument: expected.name.clone() });
         }
         Ok(stream)

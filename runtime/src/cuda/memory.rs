@@ -2,6 +2,7 @@
 //! processes.
 
 use super::Doing;
+use super::side::SideStream;
 use crate::error::Error;
 use cudarc::driver::{CudaContext, result, sys};
 use std::ffi::c_void;
@@ -11,18 +12,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// 32-bit words of device memory.
 #[derive(Debug)]
 pub(crate) struct DeviceWords {
-    context: Arc<CudaContext>,
+    side: Arc<SideStream>,
     address: sys::CUdeviceptr,
     count: usize,
 }
 
 impl DeviceWords {
-    pub(crate) fn new(context: &Arc<CudaContext>, count: u64, word: u32) -> Result<DeviceWords, Error> {
+    pub(super) fn new(side: &Arc<SideStream>, count: u64, word: u32) -> Result<DeviceWords, Error> {
         let doing = || format!("allocating {} bytes of exchange memory", count * 4);
-        context.bind_to_thread().doing(doing)?;
+        side.context().bind_to_thread().doing(doing)?;
         // SAFETY: the memory is filled below, before anyone reads it.
         let address = unsafe { result::malloc_sync(count as usize * 4) }.doing(doing)?;
-        let words = DeviceWords { context: Arc::clone(context), address, count: count as usize };
+        let words = DeviceWords { side: Arc::clone(side), address, count: count as usize };
         words.fill(word)?;
         Ok(words)
     }
@@ -35,21 +36,25 @@ impl DeviceWords {
         self.count as u64 * 4
     }
 
-    /// Returns when it is done: a kernel on any stream may follow.
+    /// Returns when it is done: a kernel on any stream may follow. It waits for no kernel: that of a rank which has
+    /// been prepared before may be polling for this one.
     pub(crate) fn fill(&self, word: u32) -> Result<(), Error> {
-        let doing = || "filling exchange memory".into();
-        self.context.bind_to_thread().doing(doing)?;
         // SAFETY: `address` is an allocation of `count` words, alive as long as `self`.
-        unsafe { sys::cuMemsetD32_v2(self.address, word, self.count) }.result().doing(doing)?;
-        self.context.synchronize().doing(doing)
+        unsafe {
+            self.side.run("filling exchange memory", |stream| {
+                sys::cuMemsetD32Async(self.address, word, self.count, stream).result()
+            })
+        }
     }
 }
 
 impl Drop for DeviceWords {
     fn drop(&mut self) {
-        self.context.record_err(self.context.bind_to_thread());
-        // SAFETY: `address` came from `malloc_sync`, and kernels that use it keep the group alive.
-        self.context.record_err(unsafe { result::free_sync(self.address) });
+        let context = self.side.context();
+        context.record_err(context.bind_to_thread());
+        // SAFETY: `address` came from `malloc_sync`. Kernels that use it have ended: what belongs to a group is
+        // freed after it, and the group waits for them when it ends.
+        context.record_err(unsafe { result::free_sync(self.address) });
     }
 }
 
@@ -103,7 +108,7 @@ impl PinnedWords {
 impl Drop for PinnedWords {
     fn drop(&mut self) {
         self.context.record_err(self.context.bind_to_thread());
-        // SAFETY: `host` came from `malloc_host`, and kernels that use it keep the group alive.
+        // SAFETY: `host` came from `malloc_host`. Kernels that use it have ended, as above.
         self.context.record_err(unsafe { result::free_host(self.host) });
     }
 }

@@ -5,7 +5,6 @@
 
 use super::Doing;
 use super::launch::{Config, Ready, capturing, group, launch_raw};
-use super::memory::DeviceWords;
 use crate::error::{Error, ErrorKind};
 use crate::launch::pieces;
 use cudarc::driver::result;
@@ -22,7 +21,7 @@ pub(super) fn queue(all: &[Ready<'_>]) -> Result<(), Error> {
         let pack =
             |ready: &Ready<'_>| ready.kernel.packings[ready.variant].pack(&ready.values, token, tokens);
         let words: Vec<u64> = all.iter().flat_map(pack).collect();
-        let arguments = DeviceWords::new(group(first.kernel).context(), 2 * words.len() as u64, 0)?;
+        let arguments = group(first.kernel).words(2 * words.len() as u64, 0)?;
         let doing = || format!("launching `{}` for all ranks in one grid", variant.program().name);
         let step = variant.step(tokens);
         let config = Config { rows: all.len() as u32, ..Config::of(&step.shape(tokens)) };

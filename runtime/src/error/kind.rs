@@ -164,6 +164,11 @@ pub enum ErrorKind {
         /// The argument.
         argument: String,
     },
+    /// A stream that is another one on each thread.
+    #[error(
+        "the queue is the per-thread default stream, which is another stream on each thread, so that launches on it have no order: give a stream made with `CudaContext::new_stream`"
+    )]
+    PerThreadStream,
     /// The launches of a group are totally ordered.
     #[error(
         "the launches of this rank are on another stream: call `rank.move_to(&stream)` first, which orders the two by an event"
