@@ -24,7 +24,7 @@ step 60 doctor ./seamline doctor
 step 60 quickstart ./quickstart
 step 120 demo ./seamline demo
 for tests in gpu*; do
-    step 300 "$tests" "./$tests" --test-threads=1
+    step 600 "$tests" "./$tests" --test-threads=1
 done
 step 300 bench ./seamline bench
 if command -v compute-sanitizer >/dev/null; then
