@@ -1,13 +1,15 @@
 //! Every variant, number of ranks, number of tokens and kind of input, on every executor.
 
-use super::compare::Expected;
+use super::compare::{Comparison, Expected};
 use super::executors::{self, Executor};
 use super::report::{Case, Outcome, Report};
 use super::runner::Runner;
 use crate::{Error, ErrorKind, Graph, Group, Prepare, Rank, Variant};
 use seamline_codegen::Program;
+use seamline_codegen::reference::Buffer;
 use seamline_codegen::workload::{Kind, Workload};
 use std::borrow::Cow;
+use std::cell::LazyCell;
 
 /// Any seed will do; a fixed one makes every run the same.
 const SEED: u64 = 0x5EA3;
@@ -142,7 +144,7 @@ impl Check {
                     self.run_one(&prepared, variant, (tokens, kind), &runners, |case| {
                         each(&case);
                         report.cases.push(case);
-                    })?;
+                    });
                 }
             }
         }
@@ -157,36 +159,35 @@ impl Check {
         (tokens, kind): (usize, Kind),
         runners: &[(&str, Result<Runner, Error>)],
         mut ended: impl FnMut(Case),
-    ) -> Result<(), Error> {
+    ) {
         let program = variant.program();
-        let workload = Workload::new(program, tokens, SEED, kind);
-        let mut expected = None;
+        // Neither is made if nothing was prepared that could run it.
+        let workload = LazyCell::new(|| Workload::new(program, tokens, SEED, kind));
+        let expected = LazyCell::new(|| {
+            Expected::new(program, &workload).map_err(|error| Error::executor("reference", error))
+        });
         for (executor, runner) in runners {
-            let case = Case {
+            let compared = runner.as_ref().map_err(Clone::clone).and_then(|runner| {
+                let outputs = run(runner, program, &workload)?;
+                Ok(expected.as_ref().map_err(Clone::clone)?.compare(program, &outputs))
+            });
+            let (outcome, errors) = match compared {
+                Err(error) => (Outcome::Failed(error), Vec::new()),
+                Ok(Comparison { difference, errors, .. }) => {
+                    (difference.map_or(Outcome::Equal, Outcome::Different), errors)
+                }
+            };
+            ended(Case {
                 pattern: self.graph.name.to_string(),
                 variant: self.describe(variant),
                 ranks: prepared.ranks,
                 tokens,
                 kind,
                 executor: (*executor).to_owned(),
-                outcome: Outcome::Equal,
-                errors: Vec::new(),
-            };
-            ended(match runner.as_ref().map_err(Clone::clone).and_then(|r| run(r, program, &workload)) {
-                Err(error) => Case { outcome: Outcome::Failed(error), ..case },
-                Ok(outputs) => {
-                    if expected.is_none() {
-                        let run = Expected::new(program, &workload);
-                        expected = Some(run.map_err(|error| Error::executor("reference", error))?);
-                    }
-                    match &expected {
-                        Some(expected) => case.compared(expected.compare(program, &outputs)),
-                        None => case,
-                    }
-                }
+                outcome,
+                errors,
             });
         }
-        Ok(())
     }
 
     fn describe(&self, variant: &Variant) -> String {
@@ -237,7 +238,7 @@ impl Check {
 }
 
 /// What every rank stored.
-fn run(runner: &Runner, program: &Program, workload: &Workload) -> Result<Outputs, Error> {
+fn run(runner: &Runner, program: &Program, workload: &Workload) -> Result<Vec<Vec<Buffer>>, Error> {
     let ran = runner.run(program, workload);
     if ran.is_err() {
         // A run that broke off leaves half an exchange behind, which must not fail the cases after it. Where the
@@ -246,8 +247,6 @@ fn run(runner: &Runner, program: &Program, workload: &Workload) -> Result<Output
     }
     Ok(ran?.outputs)
 }
-
-type Outputs = Vec<Vec<seamline_codegen::reference::Buffer>>;
 
 /// Whether only the row map makes it what it is: without one its inputs are ordinary.
 fn of_the_map(kind: Kind) -> bool {

@@ -1,6 +1,6 @@
 //! What was checked, and how it went.
 
-use super::compare::{Comparison, Difference};
+use super::compare::Difference;
 use super::error::CheckError;
 use crate::Error;
 use seamline_codegen::workload::Kind;
@@ -66,15 +66,6 @@ pub struct Report {
     /// Executors that were looked for in vain.
     pub missing: Vec<Missing>,
     pub(super) pattern: String,
-}
-
-impl Case {
-    /// The same case once it has run.
-    pub(super) fn compared(mut self, comparison: Comparison) -> Case {
-        self.errors = comparison.errors;
-        self.outcome = comparison.difference.map_or(Outcome::Equal, Outcome::Different);
-        self
-    }
 }
 
 impl fmt::Display for Case {
