@@ -7,7 +7,11 @@ use seamline_codegen::BindError;
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a group, a `prepare` or a `launch` failed. Nothing was queued when a launch answers one.
+/// Why a group, a `prepare` or a `launch` failed.
+///
+/// When a launch answers one, nothing was queued; but for [`ErrorKind::Driver`]. A launch of more tokens than one
+/// kernel takes is several kernels, and those before the one that the driver refused run, as do those of ranks
+/// before it in [`launch_all`](crate::launch_all). Their peers wait in vain: [`reset`](crate::reset) the group.
 ///
 /// Cheap to clone: the ranks of a group share the error of the one that failed.
 #[derive(Clone)]

@@ -91,10 +91,17 @@ impl<P: Pattern> Kernel<P> {
     ///
     /// In a group every rank launches the same tokens, in the same order of launches; on a host executor with
     /// [`launch_all`](crate::launch_all). It neither compiles (unless `lazy`), allocates, waits nor takes a
-    /// lock, and may be captured.
+    /// lock (but for a rank's first, which remembers its stream), and may be captured.
+    ///
+    /// Optional inputs may be present on some ranks and absent on others if they are used before the collective
+    /// alone. `launch_all` refuses others; ranks that launch one by one must see to it themselves.
+    ///
+    /// # Weights are read early
+    /// A GPU kernel begins before the one queued before it has ended, and reads its `Channels` at once: they are
+    /// constant weights. They must not be what the kernel just before it writes; every other input may be.
     ///
     /// # Errors
-    /// See [`ErrorKind`](crate::ErrorKind). Nothing was queued then.
+    /// See [`ErrorKind`](crate::ErrorKind). Nothing was queued then, but see [`Error`] for a driver that fails.
     pub fn launch<'q>(&self, queue: impl Into<Queue<'q>>, args: P::Args<'_>) -> Result<(), Error> {
         let tokens = args.tokens();
         let mut list = crate::args::ArgList::new();

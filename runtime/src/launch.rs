@@ -32,7 +32,7 @@ pub(crate) fn launch(
 /// [`Queue::host`] will do for all.
 ///
 /// # Errors
-/// See [`ErrorKind`]. Nothing was queued then, on any rank, unless the driver itself failed.
+/// See [`ErrorKind`]. Nothing was queued then, on any rank, but see [`Error`] for a driver that fails.
 pub fn launch_all<'a, 'q, P: Pattern>(
     kernels: &[Kernel<P>],
     queues: impl IntoIterator<Item = impl Into<Queue<'q>>>,

@@ -30,7 +30,7 @@ pub fn prepare_all(
 /// [`Kernel::launch`] with `args` in the order that [`Bundle::collect`](crate::Bundle::collect) states.
 ///
 /// # Errors
-/// See [`ErrorKind`](crate::ErrorKind). Nothing was queued then.
+/// See [`ErrorKind`](crate::ErrorKind). Nothing was queued then, but see [`Error`] for a driver that fails.
 pub fn launch<'q, P>(
     kernel: &Kernel<P>,
     queue: impl Into<Queue<'q>>,
@@ -43,7 +43,7 @@ pub fn launch<'q, P>(
 /// [`launch_all`](crate::launch_all) with a list of arguments per rank.
 ///
 /// # Errors
-/// See [`ErrorKind`](crate::ErrorKind). Nothing was queued then, unless the driver itself failed.
+/// See [`ErrorKind`](crate::ErrorKind). Nothing was queued then, but see [`Error`] for a driver that fails.
 pub fn launch_all<'a, 'q, P>(
     kernels: &[Kernel<P>],
     queues: impl IntoIterator<Item = impl Into<Queue<'q>>>,
