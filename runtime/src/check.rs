@@ -6,7 +6,7 @@
 use crate::args::{Arg, ArgList, Extent};
 use crate::error::ErrorKind;
 use crate::pack::Values;
-use crate::signature::{Argument, Kind, Rows};
+use crate::signature::{Argument, Columns, Kind, Rows};
 use seamline_codegen::{MAX_ARGS, ParamId, Presence};
 
 /// Everything that needs no address: kinds, presence, dtypes, shapes, lengths. Answers the variant.
@@ -67,9 +67,9 @@ fn extent(expected: &Argument, got: &Extent, tokens: usize) -> Result<(), ErrorK
 /// A stated shape has the dims' number and sizes; only T may be larger than the launch's.
 fn shape_fits(expected: &Argument, sizes: &[usize], len: usize, tokens: usize) -> Result<(), ErrorKind> {
     let width = expected.width as usize;
-    let fits = match (expected.rows, expected.shape) {
+    let fits = match (expected.rows, expected.columns) {
         (Rows::One, _) => sizes == [width],
-        (Rows::Token, "[T]") => matches!(sizes, [t] if *t >= tokens),
+        (Rows::Token, Columns::One) => matches!(sizes, [t] if *t >= tokens),
         (Rows::Token, _) => matches!(sizes, [t, w] if *t >= tokens && *w == width),
         (Rows::Permuted, _) => matches!(sizes, [_, w] if *w == width),
     };
@@ -78,10 +78,10 @@ fn shape_fits(expected: &Argument, sizes: &[usize], len: usize, tokens: usize) -
             Rows::Token => format!(" with T = {tokens} or more"),
             _ => String::new(),
         };
-        let dims = match expected.shape {
-            "[T]" => String::new(),
-            shape if shape.contains('K') => format!(", K = {width}"),
-            _ => format!(", H = {width}"),
+        let dims = match expected.columns {
+            Columns::One => String::new(),
+            Columns::Experts => format!(", K = {width}"),
+            Columns::Channels => format!(", H = {width}"),
         };
         let expected_shape = format!("{}{names}{dims}", expected.shape);
         return Err(ErrorKind::Shape {

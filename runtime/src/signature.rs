@@ -11,6 +11,8 @@ pub(crate) struct Argument {
     pub(crate) dtype: DType,
     /// How its elements follow from the tokens.
     pub(crate) rows: Rows,
+    /// What a row has an element for.
+    pub(crate) columns: Columns,
     /// Elements of a row.
     pub(crate) width: u64,
     /// What its address must be a multiple of.
@@ -41,6 +43,17 @@ pub(crate) enum Rows {
     One,
 }
 
+/// What a row of an argument has an element for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Columns {
+    /// It is one element.
+    One,
+    /// Every expert of a token.
+    Experts,
+    /// Every channel.
+    Channels,
+}
+
 impl Argument {
     /// Bytes from one token's row to the next; 0 where the tokens share them.
     pub(crate) fn token_bytes(&self) -> u64 {
@@ -65,14 +78,19 @@ pub(crate) fn arguments(graph: &Graph, program: &Program) -> Vec<Argument> {
     let (hidden, top_k) = (u64::from(program.dims.hidden), u64::from(program.dims.top_k));
     let params = graph.params.iter().map(|param| {
         let dtype = param.role.dtype(program.dims.dtype);
-        let (rows, width, align) = match param.role {
-            Role::Permuted(_) => (Rows::Permuted, hidden, row_align(hidden, dtype)),
-            Role::RowMap | Role::ExpertWeights(_) => (Rows::Token, top_k, index_align(top_k, dtype)),
-            Role::PerToken(_) => (Rows::Token, 1, dtype.size() as u64),
-            Role::Channels(_) => (Rows::One, hidden, row_align(hidden, dtype)),
-            Role::Scalar => (Rows::One, 1, 1),
+        let (rows, columns) = match param.role {
+            Role::Permuted(_) => (Rows::Permuted, Columns::Channels),
+            Role::RowMap | Role::ExpertWeights(_) => (Rows::Token, Columns::Experts),
+            Role::PerToken(_) => (Rows::Token, Columns::One),
+            Role::Channels(_) => (Rows::One, Columns::Channels),
+            Role::Scalar => (Rows::One, Columns::One),
             // `Tokens`, and whatever else has a row of channels per token.
-            _ => (Rows::Token, hidden, row_align(hidden, dtype)),
+            _ => (Rows::Token, Columns::Channels),
+        };
+        let (width, align) = match columns {
+            Columns::One => (1, dtype.size() as u64),
+            Columns::Experts => (top_k, index_align(top_k, dtype)),
+            Columns::Channels => (hidden, row_align(hidden, dtype)),
         };
         Argument {
             name: param.name.to_string(),
@@ -84,6 +102,7 @@ pub(crate) fn arguments(graph: &Graph, program: &Program) -> Vec<Argument> {
             optional: param.optional,
             dtype,
             rows,
+            columns,
             width,
             align,
             shape: param.role.shape(),
@@ -96,6 +115,7 @@ pub(crate) fn arguments(graph: &Graph, program: &Program) -> Vec<Argument> {
         optional: false,
         dtype: output.dtype,
         rows: Rows::Token,
+        columns: Columns::Channels,
         width: hidden,
         align: row_align(hidden, output.dtype),
         shape: "[T, H]",
