@@ -10,6 +10,7 @@ mod excerpt;
 mod group;
 mod kernel;
 pub mod launch;
+mod library;
 pub mod locate;
 pub(crate) mod memory;
 mod module;

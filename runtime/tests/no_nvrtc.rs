@@ -1,4 +1,4 @@
-//! In a process of its own, since NVRTC is looked for once.
+//! In a process of its own, since it changes the environment.
 #![cfg(feature = "cuda")]
 
 use seamline_runtime::ErrorKind;

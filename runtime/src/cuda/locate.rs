@@ -3,20 +3,20 @@
 //! It is looked for in this order: `SEAMLINE_NVRTC_PATH` (which, when set, decides alone), the loader's own
 //! paths, `CUDA_PATH` and `CUDA_HOME`, `/usr/local/cuda*`, the conda environment, and pip's `nvidia/*`
 //! packages. A library in a folder that the loader does not know is loaded by its absolute path,
-//! `libnvrtc-builtins` before it: NVRTC would look for that one on the loader's paths. cudarc then finds both
-//! by name, since they are loaded.
+//! `libnvrtc-builtins` before it: NVRTC would look for that one on the loader's paths.
 
+use super::library::Functions;
 use crate::error::{Error, ErrorKind};
-use cudarc::nvrtc::sys;
+use crate::group::lock;
 use libloading::Library;
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 /// The environment variable that says where NVRTC is: its folder, or the library itself.
 pub const PATH_VARIABLE: &str = "SEAMLINE_NVRTC_PATH";
 
-/// Names under which cudarc looks for it.
+/// Names under which the loader may know it.
 const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
 /// The first that compiles for Hopper as C++17.
 const OLDEST: (c_int, c_int) = (12, 0);
@@ -34,16 +34,33 @@ pub struct Nvrtc {
     pub archs: Vec<i32>,
 }
 
-/// The process' NVRTC, loaded by the first call.
+/// The process' NVRTC, loaded by the first call that finds one.
 ///
 /// # Errors
 /// [`ErrorKind::NoNvrtc`] names every place; [`ErrorKind::BadNvrtc`] one that does not work.
 pub fn nvrtc() -> Result<&'static Nvrtc, Error> {
-    static NVRTC: OnceLock<Result<Nvrtc, Error>> = OnceLock::new();
-    NVRTC.get_or_init(find).as_ref().map_err(Clone::clone)
+    loaded().map(|(nvrtc, _)| nvrtc)
 }
 
-fn find() -> Result<Nvrtc, Error> {
+/// [`nvrtc`], and its functions.
+pub(super) fn loaded() -> Result<&'static (Nvrtc, Functions), Error> {
+    static NVRTC: OnceLock<(Nvrtc, Functions)> = OnceLock::new();
+    static FINDING: Mutex<()> = Mutex::new(());
+    if let Some(found) = NVRTC.get() {
+        return Ok(found);
+    }
+    // Others wait for who looks first. That there is none is not remembered: one may be installed.
+    let _finding = lock(&FINDING);
+    match NVRTC.get() {
+        Some(found) => Ok(found),
+        None => {
+            let found = find()?;
+            Ok(NVRTC.get_or_init(|| found))
+        }
+    }
+}
+
+fn find() -> Result<(Nvrtc, Functions), Error> {
     let mut searched = Vec::new();
     if let Some(path) = std::env::var_os(PATH_VARIABLE).filter(|p| !p.is_empty()) {
         let what = format!("{PATH_VARIABLE}={}", Path::new(&path).display());
@@ -52,9 +69,8 @@ fn find() -> Result<Nvrtc, Error> {
             None => Err(ErrorKind::NoNvrtc { searched: format!("{what} (which holds no libnvrtc)") }.into()),
         };
     }
-    // SAFETY: NVRTC's initialisers are meant to run in any process.
-    if NAMES.iter().any(|name| unsafe { Library::new(*name) }.map(std::mem::forget).is_ok()) {
-        return loaded(None, "the loader".into());
+    if let Some(functions) = NAMES.iter().find_map(|name| Functions::load(name).ok()) {
+        return ask(functions, None, "the loader".into());
     }
     searched.push(format!("the loader's paths for {}", NAMES.join(", ")));
     for (what, folders) in places() {
@@ -116,41 +132,35 @@ fn library(place: &Path) -> Option<PathBuf> {
     }
 }
 
-fn load(library: &Path, found_by: String) -> Result<Nvrtc, Error> {
+fn load(library: &Path, found_by: String) -> Result<(Nvrtc, Functions), Error> {
     let folder = library.parent().unwrap_or(Path::new("."));
-    let builtins = entries(folder, |name| name.starts_with("libnvrtc-builtins.so"));
-    // Never unloaded: cudarc goes on using them.
-    for path in builtins.iter().map(PathBuf::as_path).chain([library]) {
+    for builtins in entries(folder, |name| name.starts_with("libnvrtc-builtins.so")) {
         // SAFETY: NVRTC's initialisers are meant to run in any process.
-        match unsafe { Library::new(path) } {
-            Ok(library) => std::mem::forget(library),
-            Err(error) => return Err(bad(path, error.to_string())),
-        }
+        let loaded = unsafe { Library::new(&builtins) };
+        // Never unloaded: NVRTC finds it by name, since it is loaded.
+        std::mem::forget(loaded.map_err(|error| bad(&builtins, error.to_string()))?);
     }
-    // SAFETY: it is loaded already.
-    if !NAMES.iter().any(|name| unsafe { Library::new(*name) }.is_ok()) {
-        return Err(bad(library, format!("its name is none of {}", NAMES.join(", "))));
-    }
-    loaded(Some(library.to_owned()), found_by)
+    let functions = Functions::load(library).map_err(|error| bad(library, error.to_string()))?;
+    ask(functions, Some(library.to_owned()), found_by)
 }
 
 /// Asks the library what it is.
-fn loaded(path: Option<PathBuf>, found_by: String) -> Result<Nvrtc, Error> {
+fn ask(functions: Functions, path: Option<PathBuf>, found_by: String) -> Result<(Nvrtc, Functions), Error> {
     let (mut version, mut count) = ((0, 0), 0);
     let place = path.clone().unwrap_or_else(|| found_by.clone().into());
-    let ask = |result: sys::nvrtcResult| result.result().map_err(|e| bad(&place, e.to_string()));
+    let ask = |code| functions.result(code).map_err(|reason| bad(&place, reason));
     // SAFETY: writes two ints.
-    ask(unsafe { sys::nvrtcVersion(&mut version.0, &mut version.1) })?;
+    ask(unsafe { (functions.version)(&mut version.0, &mut version.1) })?;
     if version < OLDEST {
         let reason = format!("it is version {}.{}, and 12.0 or newer is needed", version.0, version.1);
         return Err(bad(&place, reason));
     }
     // SAFETY: writes an int.
-    ask(unsafe { sys::nvrtcGetNumSupportedArchs(&mut count) })?;
+    ask(unsafe { (functions.count_archs)(&mut count) })?;
     let mut archs = vec![0; count.max(0) as usize];
     // SAFETY: writes as many ints as it has said.
-    ask(unsafe { sys::nvrtcGetSupportedArchs(archs.as_mut_ptr()) })?;
-    Ok(Nvrtc { version, path, found_by, archs })
+    ask(unsafe { (functions.archs)(archs.as_mut_ptr()) })?;
+    Ok((Nvrtc { version, path, found_by, archs }, functions))
 }
 
 fn bad(path: &Path, reason: String) -> Error {

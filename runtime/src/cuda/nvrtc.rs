@@ -1,14 +1,15 @@
 //! CUDA C++ to CUBIN.
 
 use super::excerpt::excerpt;
+use super::library::{self, COMPILATION, Functions};
 use super::locate;
 use crate::error::{Error, ErrorKind};
+use crate::group::lock;
 use crate::testing::count_compile;
-use cudarc::nvrtc::{result, sys};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::ffi::{CStr, CString, c_char};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::ffi::{CStr, CString, c_int};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// What the rounding contract and the templates need.
@@ -52,21 +53,29 @@ pub struct Usage {
 }
 
 /// Compiles `source` for a real architecture such as `sm_90a`, or answers what this process has compiled of
-/// it before.
+/// it before, or why it does not compile. Other errors are not remembered: what caused them may pass.
 ///
 /// # Errors
 /// [`ErrorKind::NoNvrtc`] and its kin; [`ErrorKind::OldNvrtc`]; [`ErrorKind::Compile`].
 pub fn compile(source: &str, arch: &str) -> Result<Arc<Compiled>, Error> {
-    type Slot = Arc<OnceLock<Result<Arc<Compiled>, Error>>>;
+    type Slot = Arc<Mutex<Option<Result<Arc<Compiled>, Error>>>>;
     type Key = ([u8; 32], String);
     static CACHE: OnceLock<Mutex<HashMap<Key, Slot>>> = OnceLock::new();
     let key = (Sha256::digest(source).into(), arch.to_owned());
     let slot = {
-        let mut cache = CACHE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = lock(CACHE.get_or_init(Mutex::default));
         Arc::clone(cache.entry(key).or_default())
     };
     // Whoever else wants the same waits here; other sources compile beside it.
-    slot.get_or_init(|| compile_now(source, arch).map(Arc::new)).clone()
+    let mut slot = lock(&slot);
+    if let Some(known) = &*slot {
+        return known.clone();
+    }
+    let result = compile_now(source, arch).map(Arc::new);
+    if result.as_ref().err().is_none_or(|e| matches!(e.kind(), ErrorKind::Compile { .. })) {
+        *slot = Some(result.clone());
+    }
+    result
 }
 
 /// Compiles several sources at once, on as many threads as the machine has cores.
@@ -88,12 +97,10 @@ pub(super) fn compile_all(sources: &[String], arch: &str) -> Result<Vec<Arc<Comp
 }
 
 fn compile_now(source: &str, arch: &str) -> Result<Compiled, Error> {
-    let nvrtc = locate::nvrtc()?;
+    let (nvrtc, functions) = locate::loaded()?;
     known(nvrtc, arch)?;
     let began = Instant::now();
-    let text =
-        CString::new(source).map_err(|_| failed("creating the program", "the source holds a zero byte"))?;
-    let program = Program::new(&text)?;
+    let program = Program::new(functions, &c_string(source)?)?;
     let mut options: Vec<String> = OPTIONS.map(str::to_owned).to_vec();
     options.push(format!("--gpu-architecture={arch}"));
     if nvrtc.version >= HAS_MINIMAL {
@@ -102,18 +109,14 @@ fn compile_now(source: &str, arch: &str) -> Result<Compiled, Error> {
     if std::env::var_os("SEAMLINE_LINEINFO").is_some_and(|v| v != "0") {
         options.push("--generate-line-info".into());
     }
-    // SAFETY: the program is alive.
-    let compiled = unsafe { result::compile_program(program.0, &options) };
+    let options = options.iter().map(|o| c_string(o)).collect::<Result<Vec<_>, Error>>()?;
+    let code = program.compile(&options);
     let log = program.log()?;
-    match compiled {
-        Ok(()) => {}
-        Err(result::NvrtcError(sys::nvrtcResult::NVRTC_ERROR_COMPILATION)) => {
-            return Err(
-                ErrorKind::Compile { arch: arch.to_owned(), excerpt: excerpt(source, &log), log }.into()
-            );
-        }
-        Err(error) => return Err(failed("compiling", &format!("{error}: {}", log.trim()))),
+    if code == COMPILATION {
+        let excerpt = excerpt(source, &log);
+        return Err(ErrorKind::Compile { arch: arch.to_owned(), excerpt, log }.into());
     }
+    functions.result(code).map_err(|error| failed("compiling", &format!("{error}: {}", log.trim())))?;
     let cubin = program.cubin()?;
     count_compile();
     let compiled =
@@ -141,33 +144,55 @@ fn known(nvrtc: &locate::Nvrtc, arch: &str) -> Result<(), Error> {
 }
 
 /// A program of NVRTC's, destroyed with this.
-struct Program(sys::nvrtcProgram);
+struct Program {
+    functions: &'static Functions,
+    handle: library::Program,
+}
 
 impl Program {
-    fn new(text: &CStr) -> Result<Program, Error> {
-        result::create_program(text, Some(c"seamline.cu"))
-            .map(Program)
-            .map_err(|e| failed("creating the program", &e.to_string()))
+    fn new(functions: &'static Functions, text: &CStr) -> Result<Program, Error> {
+        let mut handle = std::ptr::null_mut();
+        let (name, none) = (c"seamline.cu", std::ptr::null());
+        // SAFETY: two C strings, of which NVRTC makes copies, and no headers.
+        let code = unsafe { (functions.create)(&mut handle, text.as_ptr(), name.as_ptr(), 0, none, none) };
+        functions.result(code).map_err(|e| failed("creating the program", &e))?;
+        Ok(Program { functions, handle })
+    }
+
+    fn compile(&self, options: &[CString]) -> c_int {
+        let options: Vec<_> = options.iter().map(|o| o.as_ptr()).collect();
+        // SAFETY: the program is alive; so many C strings.
+        unsafe { (self.functions.compile)(self.handle, options.len() as c_int, options.as_ptr()) }
     }
 
     fn log(&self) -> Result<String, Error> {
+        let failed = |e: String| failed("reading the log", &e);
+        let mut size = 0;
         // SAFETY: the program is alive.
-        let bytes = unsafe { result::get_program_log(self.0) }
-            .map_err(|e| failed("reading the log", &e.to_string()))?;
-        Ok(text(&bytes))
+        let code = unsafe { (self.functions.log_size)(self.handle, &mut size) };
+        self.functions.result(code).map_err(failed)?;
+        let mut log = vec![0u8; size];
+        // SAFETY: it writes as many bytes as it has said.
+        let code = unsafe { (self.functions.log)(self.handle, log.as_mut_ptr().cast()) };
+        self.functions.result(code).map_err(failed)?;
+        // It ends with a zero.
+        let text = log.split(|b| *b == 0).next().unwrap_or_default();
+        Ok(String::from_utf8_lossy(text).into_owned())
     }
 
     fn cubin(&self) -> Result<Vec<u8>, Error> {
-        let failed = |e: result::NvrtcError| failed("reading the machine code", &e.to_string());
+        let failed_to = |e: String| failed("reading the machine code", &e);
         let mut size = 0;
         // SAFETY: the program is alive and compiled.
-        unsafe { sys::nvrtcGetCUBINSize(self.0, &mut size) }.result().map_err(failed)?;
+        let code = unsafe { (self.functions.cubin_size)(self.handle, &mut size) };
+        self.functions.result(code).map_err(failed_to)?;
         let mut cubin = vec![0u8; size];
         // SAFETY: it writes as many bytes as it has said.
-        unsafe { sys::nvrtcGetCUBIN(self.0, cubin.as_mut_ptr().cast()) }.result().map_err(failed)?;
+        let code = unsafe { (self.functions.cubin)(self.handle, cubin.as_mut_ptr().cast()) };
+        self.functions.result(code).map_err(failed_to)?;
         match cubin.is_empty() {
             // What a virtual architecture gives.
-            true => Err(self::failed("compiling", "there is no machine code")),
+            true => Err(failed("compiling", "there is no machine code")),
             false => Ok(cubin),
         }
     }
@@ -175,16 +200,13 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // SAFETY: it was created by `create_program` and is destroyed once. That it fails would help nobody
-        // to know.
-        let _ = unsafe { result::destroy_program(self.0) };
+        // SAFETY: it was created by `new` and is destroyed once. That it fails would help nobody to know.
+        unsafe { (self.functions.destroy)(&mut self.handle) };
     }
 }
 
-/// A C string of NVRTC's, without its zero.
-fn text(bytes: &[c_char]) -> String {
-    let bytes: Vec<u8> = bytes.iter().take_while(|b| **b != 0).map(|b| *b as u8).collect();
-    String::from_utf8_lossy(&bytes).into_owned()
+fn c_string(text: &str) -> Result<CString, Error> {
+    CString::new(text).map_err(|_| failed("creating the program", "the source holds a zero byte"))
 }
 
 fn failed(doing: &str, reason: &str) -> Error {
