@@ -52,15 +52,18 @@ fn every_ready_made_pattern_is_exact() {
 
 #[test]
 fn models_own_sizes_are_exact() {
-    let two_ranks = |graph: &'static Graph, options: Prepare| {
-        let check = Check::new(graph, &options).ranks(&[2]).tokens(&[1, 3]).all_kinds();
+    let every_group = |graph: &'static Graph, options: Prepare| {
+        let check = Check::new(graph, &options).ranks(&[1, 2, 4, 8]).tokens(&[1, 3]).all_kinds();
         check.run(|_| ()).map_err(CheckError::from).and_then(Report::into_result)
     };
     let moe = Prepare::new(3).dtype(DType::Bf16);
     let kimi = moe.clone().hidden(7168).top_k(8);
     let cases = [
-        expect(two_ranks(MoeFinalizeArResidualRmsnorm::GRAPH, kimi), 2 * 2 * 12),
-        expect(two_ranks(MoeFinalizeArResidualRmsnormF32Gamma::GRAPH, moe.hidden(2880).top_k(4)), 2 * 12),
+        expect(every_group(MoeFinalizeArResidualRmsnorm::GRAPH, kimi), 2 * 4 * 2 * 12),
+        expect(
+            every_group(MoeFinalizeArResidualRmsnormF32Gamma::GRAPH, moe.hidden(2880).top_k(4)),
+            4 * 2 * 12,
+        ),
     ];
     println!("{} cases", cases.iter().sum::<usize>());
 }

@@ -54,8 +54,7 @@ pub struct DeviceModel {
 
 impl DeviceModel {
     /// What is assumed where there is no device: the simulator, and `show`.
-    pub const H200: DeviceModel =
-        DeviceModel { capability: (9, 0), sms: 132 };
+    pub const H200: DeviceModel = DeviceModel { capability: (9, 0), sms: 132 };
 }
 
 /// How the tokens of one call are launched.
