@@ -136,8 +136,8 @@ fn presence_may_not_differ_after_the_wire() {
     let ranks = Group::reference(2).unwrap();
     let kernels = Sides::prepare_all(&ranks, &Prepare::new(1)).unwrap();
     let launch = |before: [bool; 2], after: [bool; 2]| {
-        let x = [1.0f32; 8];
-        let mut out = [[0.0f32; 8]; 2];
+        let x = vec![1.0f32; 8];
+        let mut out = [vec![0.0f32; 8], vec![0.0f32; 8]];
         let args = out.iter_mut().enumerate().map(|(rank, out)| SidesArgs {
             tokens: 1,
             x: (&x).into(),

@@ -36,6 +36,13 @@ pub fn crossing(x: Tokens, scale: PerToken<f32>) -> Tokens {
     sum_out
 }
 
+/// Inputs that may be absent on either side of the exchange.
+#[fused_pattern(dtype = f32)]
+pub fn sides(x: Tokens, before: Option<Tokens>, after: Option<Tokens>) -> Tokens {
+    let out = all_reduce(x + before) + (x + after);
+    out
+}
+
 /// A group on the simulator with a graph prepared.
 struct Fixture {
     graph: &'static Graph,
@@ -152,6 +159,27 @@ fn ranks_may_run_different_variants() {
     let without = fixture.program(*Presence::variants(Seam::GRAPH).last().unwrap());
     let workloads = [&with, &without].map(|p| Workload::new(p, 3, 4, Kind::Ordinary));
     fixture.run(&[&with, &without], &[&workloads[0], &workloads[1]]);
+}
+
+#[test]
+fn presence_may_differ_before_the_wire_alone() {
+    let group = Group::with_executor(Arc::new(Simulator::new(Options::new(Order::Forward))), 2).unwrap();
+    let kernels = Sides::prepare_all(&group, &Prepare::new(1).hidden(32)).unwrap();
+    let x = vec![1.0f32; 32];
+    let launch = |before: [bool; 2], after: [bool; 2]| {
+        let mut outputs = [vec![0.0f32; 32], vec![0.0f32; 32]];
+        let args = outputs.iter_mut().enumerate().map(|(rank, out)| SidesArgs {
+            tokens: 1,
+            x: (&x).into(),
+            before: before[rank].then_some((&x).into()),
+            after: after[rank].then_some((&x).into()),
+            out: out.into(),
+        });
+        launch_all(&kernels, [Queue::host()], args).map(|()| outputs)
+    };
+    assert_eq!(launch([true, false], [false, false]).unwrap(), [[4.0; 32]; 2]);
+    let error = launch([true, true], [false, true]).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Presence { argument, .. } if argument == "after"), "{error}");
 }
 
 #[test]
