@@ -11,5 +11,6 @@ mod input;
 mod one_grid;
 mod pairs;
 mod patterns;
+mod streams;
 mod support;
 mod weights;
