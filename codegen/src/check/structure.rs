@@ -1,5 +1,5 @@
-//! Whether a graph holds together: that ids name something, operands come first, and the two halves of an
-//! update in place agree.
+//! Whether a graph holds together: that ids name something, operands come first, names are names, and the two
+//! halves of an update in place agree.
 //!
 //! The parser makes no other graphs. But a [`Graph`] can be made by hand, and every rule after this one, and
 //! every kernel, indexes by what it says.
@@ -11,6 +11,12 @@ use crate::{Graph, OutputId, ParamId};
 pub(super) fn structure(graph: &Graph, problems: &mut Vec<Problem>) {
     let mut report = |at, what: String| problems.push(Problem { at, kind: Kind::Malformed { what } });
     let (params, outputs) = (graph.params.len(), graph.outputs.len());
+    let names = graph.params.iter().map(|p| &p.name).chain(graph.outputs.iter().map(|o| &o.name));
+    for name in names.chain(graph.nodes.iter().filter_map(|n| n.name.as_ref())).chain([&graph.name]) {
+        if name.is_empty() || name.contains(unprintable) {
+            report(At::Pattern, format!("{name:?} is not a name"));
+        }
+    }
     if outputs == 0 {
         report(At::Pattern, "it returns nothing".into());
     }
@@ -45,4 +51,9 @@ pub(super) fn structure(graph: &Graph, problems: &mut Vec<Problem>) {
             report(at, format!("two outputs are named `{}`", output.name));
         }
     }
+}
+
+/// What no identifier has, and what would not stay in the comment or string of generated code that shows a name.
+fn unprintable(c: char) -> bool {
+    c.is_control() || c.is_whitespace() || matches!(c, '"' | '\\' | '/' | '*')
 }

@@ -95,7 +95,9 @@ fn in_place(body: &[Op]) -> Graph {
 #[test]
 fn a_graph_made_by_hand_is_refused_and_does_not_panic() {
     let norm = [Op::RmsNorm { x: X, w: W, eps: EPS }];
-    let spoilt: [(fn(&mut Graph), &str); 9] = [
+    let spoilt: [(fn(&mut Graph), &str); 11] = [
+        (|g| g.name = "p\n} while (0);".into(), "is not a name"),
+        (|g| g.nodes.to_mut()[3].name = Some("a\\".into()), "is not a name"),
         (|g| g.nodes.to_mut()[3].op = Op::Neg(ValueId(99)), "value 3 reads value 99"),
         (|g| g.nodes.to_mut()[3].op = Op::Neg(FIRST), "value 3 reads value 3"),
         (|g| g.nodes.to_mut()[0].op = Op::Param(ParamId(3)), "value 0 reads parameter 3 of 3"),
