@@ -258,7 +258,7 @@ impl<'a> Ready<'a> {
             // SAFETY: the context is current (`new`), and function and stream are its own; the words are
             // packed from the list that the kernel's parameter was generated from; the arguments were checked
             // against what the kernel accesses, and borrowed from the caller or vouched for by the maker of a
-            // raw one, and its own memory lives as long as the group.
+            // raw one, and its own memory lives until the group, when it ends, has waited for it.
             unsafe { launch_raw(function, &Config::of(&step.shape(tokens)), self.stream, &mut words) }
                 .doing(|| format!("launching `{}`", variant.module().entries[step.entry].name))?;
         }
