@@ -94,8 +94,9 @@ fn in_place(body: &[Op]) -> Graph {
 
 #[test]
 fn a_graph_made_by_hand_is_refused_and_does_not_panic() {
+    type Spoil = fn(&mut Graph);
     let norm = [Op::RmsNorm { x: X, w: W, eps: EPS }];
-    let spoilt: [(fn(&mut Graph), &str); 11] = [
+    let spoilt: [(Spoil, &str); 11] = [
         (|g| g.name = "p\n} while (0);".into(), "is not a name"),
         (|g| g.nodes.to_mut()[3].name = Some("a\\".into()), "is not a name"),
         (|g| g.nodes.to_mut()[3].op = Op::Neg(ValueId(99)), "value 3 reads value 99"),
