@@ -4,10 +4,11 @@ use super::patterns::Seam;
 use super::support::{Fixture, Gpu, RankMemory, gpu};
 use cudarc::driver::sys::CUstream;
 use seamline::prelude::*;
+use seamline::testing::Runner;
 use seamline::{Error, ErrorKind, untyped};
 use seamline_codegen::Presence;
 use seamline_codegen::program::Program;
-use seamline_codegen::reference::RankOutputs;
+use seamline_codegen::reference::{self, RankOutputs};
 use seamline_codegen::workload::{Kind, Workload};
 use std::time::{Duration, Instant};
 
@@ -98,5 +99,23 @@ fn what_is_dropped_right_after_a_launch_still_runs() {
         two.fixture.kernels.clear();
         two.fixture.ranks.clear();
         two.compare(&format!("round {round}"));
+    }
+}
+
+#[test]
+fn runners_of_one_group_take_turns() {
+    let Some(gpu) = gpu() else { return };
+    let ranks = Group::loopback(&gpu.context, 2).unwrap();
+    let options = Prepare::new(8).hidden(2048).top_k(8).dtype(DType::Bf16);
+    // Each has streams of its own.
+    let runners = [0, 1].map(|_| Runner::new(Seam::GRAPH, &ranks, &options).unwrap());
+    let program = runners[0].variants()[0].program();
+    for turn in 0..4 {
+        let workload = Workload::new(program, 8, turn as u64, Kind::Ordinary);
+        let expected = reference::run(program, &workload.inputs(), 8).unwrap();
+        let ran = runners[turn % 2].run(program, &workload).unwrap();
+        for (got, expected) in ran.outputs.iter().zip(&expected) {
+            assert!(*got == expected.outputs, "turn {turn}");
+        }
     }
 }

@@ -29,6 +29,10 @@ pub(super) fn launch(
     static ONE: Mutex<()> = Mutex::new(());
     let _alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let streams = &runner.streams;
+    // Another runner of the same group may have run since.
+    for (rank, stream) in runner.ranks.iter().zip(streams) {
+        rank.move_to(stream)?;
+    }
     let mut inputs = Vec::new();
     let mut results = Vec::new();
     for (rank, stream) in streams.iter().enumerate() {
