@@ -14,6 +14,7 @@ mod table;
 mod target;
 
 use clap::{Parser, Subcommand};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Fused CUDA kernels for the seams between transformer layers.
@@ -74,7 +75,8 @@ fn main() -> ExitCode {
         Ok(Verdict::Good) => ExitCode::SUCCESS,
         Ok(Verdict::Bad) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            // Standard error may be full or closed; the exit status still says it.
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
     }

@@ -10,6 +10,7 @@ use crate::{Usage, Verdict, output};
 use anyhow::{Context, Result};
 use clap::Args;
 use launches::Launch;
+use seamline_codegen::MAX_TOKENS;
 use seamline_codegen::emit::{self, emit};
 use seamline_codegen::schedule::{DeviceModel, Planner};
 use serde::Serialize;
@@ -22,6 +23,7 @@ pub struct Show {
     target: Target,
     /// Numbers of tokens to show the launches of
     #[arg(long, short, value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32, 64, 128])]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_TOKENS))]
     tokens: Vec<u64>,
     /// Architectures to compile for; none compiles for none
     #[arg(long, value_delimiter = ',', value_name = "ARCH", default_value = "sm_90a")]

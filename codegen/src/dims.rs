@@ -8,6 +8,8 @@ pub const MAX_HIDDEN: u32 = 65_536;
 pub const MAX_TOP_K: u32 = 64;
 /// Largest number of ranks in a group.
 pub const MAX_RANKS: u32 = 8;
+/// Most tokens of one launch.
+pub const MAX_TOKENS: u64 = (i32::MAX / 8) as u64;
 /// Most parameters and outputs of one pattern together.
 pub const MAX_ARGS: usize = 32;
 

@@ -1,6 +1,6 @@
 //! Schedules and their launch geometry: pure functions of program, architecture, tokens and ranks per device.
 
-use crate::{Program, phases::Phases};
+use crate::{MAX_TOKENS, Program, phases::Phases};
 
 /// One way to run a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -126,8 +126,9 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The shape of a launch of `tokens` tokens (at least 1).
+    /// The shape of a launch of `tokens` tokens, 1 to [`MAX_TOKENS`]; what is outside is taken as the nearest.
     pub fn shape(&self, tokens: u64) -> LaunchShape {
+        let tokens = tokens.clamp(1, MAX_TOKENS);
         match self.schedule() {
             Schedule::Local => self.local(tokens),
             Schedule::OneShot => self.one_shot(tokens),
@@ -137,7 +138,7 @@ impl<'a> Planner<'a> {
     /// The most tokens that one launch of `one_shot` takes, whatever the region holds.
     pub fn tokens_per_launch(&self) -> u64 {
         match (self.schedule(), self.crosses_exchange) {
-            (Schedule::Local, _) | (Schedule::OneShot, false) => u64::from(i32::MAX as u32 / LANE),
+            (Schedule::Local, _) | (Schedule::OneShot, false) => MAX_TOKENS,
             (Schedule::OneShot, true) => u64::from(self.resident(&self.wide(1))),
         }
     }
@@ -149,6 +150,7 @@ impl<'a> Planner<'a> {
 
     /// What geometry serves which tokens, up to `max_tokens`, in order.
     pub fn ranges(&self, max_tokens: u64) -> Vec<Range> {
+        let max_tokens = max_tokens.min(MAX_TOKENS);
         let mut ranges = Vec::new();
         let mut from = 1;
         while from <= max_tokens {

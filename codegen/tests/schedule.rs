@@ -4,7 +4,7 @@ use seamline_codegen::parse::parse_file;
 use seamline_codegen::phases::Phases;
 use seamline_codegen::program::{Inst, Program};
 use seamline_codegen::schedule::{DeviceModel, Geometry, Planner, Schedule};
-use seamline_codegen::{DType, Dims, Graph, Presence, Request};
+use seamline_codegen::{DType, Dims, Graph, MAX_TOKENS, Presence, Request};
 
 fn graph(signature_and_body: &str) -> Graph {
     let source = format!("#[fused_pattern] fn pattern{signature_and_body}");
@@ -186,5 +186,15 @@ fn geometries_are_all_that_shape_can_answer() {
             }
             assert_eq!(listed, met);
         }
+    }
+}
+
+#[test]
+fn more_tokens_than_a_launch_can_have_are_taken_as_the_most() {
+    let program = bind(&graph(KIMI), 64, 8);
+    for ranks_per_device in [1, 8] {
+        let planner = Planner::new(&program, DeviceModel::H200, ranks_per_device, false);
+        assert_eq!(planner.shape(u64::MAX), planner.shape(MAX_TOKENS));
+        assert_eq!(planner.ranges(u64::MAX), planner.ranges(MAX_TOKENS));
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Tokens that exchange memory holds unless the caller says otherwise.
 const EXCHANGE_TOKENS: u64 = 128;
 /// Tokens that a grid can have, a cluster of 8 each.
-const MAX_TOKENS: usize = (i32::MAX / 8) as usize;
+const MAX_TOKENS: usize = seamline_codegen::MAX_TOKENS as usize;
 /// Optional inputs of which all variants are compiled unasked.
 const FEW_OPTIONALS: usize = 2;
 

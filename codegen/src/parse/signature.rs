@@ -237,7 +237,7 @@ pub(super) fn type_name(ident: &Ident, diagnostics: &mut Vec<Reported>) -> Ident
     let ty = camel_case(&name);
     let why = match syn::parse_str::<Ident>(&ty) {
         Err(_) => "is not a name",
-        Ok(_) if TYPES.contains(&ty.as_str()) => "patterns are written with",
+        Ok(_) if ty == "Option" || TYPES.contains(&ty.as_str()) => "patterns are written with",
         Ok(_) => return Ident::new(&ty, ident.span()),
     };
     let other = format!("{ty}Pattern");
