@@ -80,11 +80,16 @@ impl Compiler {
         let output = command.output().map_err(io)?;
         match output.status.success() {
             true => Ok(()),
-            false => Err(SimError::Compile {
-                compiler: self.name(),
-                pattern: pattern.to_owned(),
-                excerpt: excerpt(&String::from_utf8_lossy(&output.stderr), text),
-            }),
+            false => Err(self.refused(&String::from_utf8_lossy(&output.stderr), text, pattern)),
+        }
+    }
+
+    /// What `log`, the compiler's, means for the pattern.
+    fn refused(&self, log: &str, text: &str, pattern: &str) -> SimError {
+        let pattern = pattern.to_owned();
+        match log.contains("frame-larger-than") {
+            true => SimError::TooLarge { pattern, limit: FRAME_BYTES as u64 },
+            false => SimError::Compile { compiler: self.name(), pattern, excerpt: excerpt(log, text) },
         }
     }
 }

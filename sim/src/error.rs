@@ -27,6 +27,17 @@ pub enum SimError {
         /// The first messages, each with the lines of source around it.
         excerpt: String,
     },
+    /// A thread of the pattern's kernel needs more stack than the simulator gives it.
+    #[error(
+        "`{pattern}` is too large for the simulator: a function of its kernel needs more than {limit} bytes of stack; \
+         split the pattern in two"
+    )]
+    TooLarge {
+        /// The pattern.
+        pattern: String,
+        /// The most that a function may take.
+        limit: u64,
+    },
     /// A file could not be written, read or run.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
