@@ -79,10 +79,15 @@ pub struct Measurement {
 
 impl Measurement {
     fn median(&self) -> Option<f64> {
-        let mut sorted = self.microseconds.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied()
+        median(&self.microseconds)
     }
+}
+
+/// The middle one; of an even number, the upper of the two.
+fn median(figures: &[f64]) -> Option<f64> {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied()
 }
 
 /// All of it, with what it was measured on.

@@ -90,6 +90,14 @@ impl Workload {
 }
 
 impl Argument {
+    /// Its elements, if it has any.
+    pub fn tensor(&self) -> Option<&Buffer> {
+        match self {
+            Argument::Tensor(buffer) => Some(buffer),
+            Argument::Absent | Argument::Scalar(_) => None,
+        }
+    }
+
     /// As the reference takes it.
     pub fn input(&self) -> Input<'_> {
         match self {

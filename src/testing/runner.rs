@@ -107,7 +107,7 @@ impl Runner {
             return device::launch(self, program, tokens, arguments, outputs);
         }
         let bundles = outputs.iter_mut().zip(arguments).map(|(outputs, arguments)| {
-            bundle(program, arguments, |at| tensor(&arguments[at]).map(Input::from), outputs)
+            bundle(program, arguments, |at| arguments[at].tensor().map(Input::from), outputs)
         });
         untyped::launch_all(&self.kernels, [Queue::host()], tokens, bundles)
     }
@@ -123,7 +123,7 @@ fn unwritten(program: &Program, arguments: &[Argument], tokens: usize) -> Vec<Bu
     let len = tokens * program.dims.hidden as usize;
     let output = |output: &BoundOutput| {
         let mut buffer = Buffer::new(output.dtype, len);
-        match output.in_place.and_then(|id| tensor(&arguments[id.0 as usize])) {
+        match output.in_place.and_then(|id| arguments[id.0 as usize].tensor()) {
             Some(input) => {
                 let bytes = buffer.bytes().len();
                 buffer.bytes_mut().copy_from_slice(&input.bytes()[..bytes]);
@@ -133,13 +133,6 @@ fn unwritten(program: &Program, arguments: &[Argument], tokens: usize) -> Vec<Bu
         buffer
     };
     program.outputs.iter().map(output).collect()
-}
-
-fn tensor(argument: &Argument) -> Option<&Buffer> {
-    match argument {
-        Argument::Tensor(buffer) => Some(buffer),
-        Argument::Absent | Argument::Scalar(_) => None,
-    }
 }
 
 /// The arguments of one rank, in the order of the graph: parameters, then outputs that are not in place.

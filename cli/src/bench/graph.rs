@@ -1,6 +1,7 @@
 //! CUDA graphs of launches on several streams, and how long a replay takes.
 
-use anyhow::{Context, Result, ensure};
+use super::median;
+use anyhow::{Context, Result};
 use cudarc::driver::{CudaContext, CudaGraph, CudaStream, sys};
 use std::sync::Arc;
 
@@ -89,9 +90,6 @@ impl Captured {
             end.synchronize().context("the GPU reports an error")?;
             times.push(f64::from(start.elapsed_ms(&end)?) * 1e3 / LAUNCHES as f64);
         }
-        let mut counted = times.split_off(WARM_UP);
-        counted.sort_by(f64::total_cmp);
-        ensure!(!counted.is_empty(), "no replay was counted");
-        Ok(counted[counted.len() / 2])
+        median(&times[WARM_UP..]).context("no replay was counted")
     }
 }

@@ -1,6 +1,7 @@
 //! What a launch costs the host, beside a bare `cuLaunchKernelEx` with the same arguments.
 
 use super::graph::Streams;
+use super::median;
 use super::seam::Seam;
 use crate::table::Table;
 use crate::{Verdict, output};
@@ -89,14 +90,9 @@ fn set_event_tracking(context: &CudaContext, on: bool) {
 }
 
 fn report(measured: &[(&'static str, Vec<f64>)], json: bool) -> Result<Verdict> {
-    let median = |times: &[f64]| {
-        let mut sorted = times.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        sorted[sorted.len() / 2]
-    };
-    let bare = median(&measured[0].1);
+    let bare = median(&measured[0].1).context("nothing was measured")?;
     let cost = |(way, times): &(&'static str, Vec<f64>)| {
-        let nanoseconds = median(times);
+        let nanoseconds = median(times).unwrap_or(f64::NAN);
         Cost { way, nanoseconds, ratio: nanoseconds / bare }
     };
     let costs: Vec<Cost> = measured.iter().map(cost).collect();

@@ -89,7 +89,7 @@ impl Seam {
 
     fn add_rank(&mut self, rank: usize, arguments: &[Argument]) -> Result<()> {
         let stream = &self.streams[rank];
-        let tensors: Vec<&Buffer> = arguments.iter().filter_map(tensor).collect();
+        let tensors: Vec<&Buffer> = arguments.iter().filter_map(Argument::tensor).collect();
         let [rows, map, weights, shared, residual, gamma] = tensors[..] else {
             bail!("the seam has six tensors, and the workload {}", tensors.len())
         };
@@ -205,13 +205,6 @@ impl Seam {
             }
         }
         Ok((Some(errors), Some(equal)))
-    }
-}
-
-fn tensor(argument: &Argument) -> Option<&Buffer> {
-    match argument {
-        Argument::Tensor(buffer) => Some(buffer),
-        _ => None,
     }
 }
 

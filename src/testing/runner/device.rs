@@ -1,6 +1,6 @@
 //! Launches on a GPU, with memory whose dtype is known at run time.
 
-use super::{Runner, bundle, tensor};
+use super::{Runner, bundle};
 use crate::{DType, Error, ErrorKind, Input, Output, Rank, untyped};
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DriverError};
 use half::{bf16, f16};
@@ -36,7 +36,9 @@ pub(super) fn launch(
     let mut inputs = Vec::new();
     let mut results = Vec::new();
     for (rank, stream) in streams.iter().enumerate() {
-        let copy = |argument| tensor(argument).map(|buffer| DeviceBuffer::copy(stream, buffer)).transpose();
+        let copy = |argument: &Argument| {
+            argument.tensor().map(|buffer| DeviceBuffer::copy(stream, buffer)).transpose()
+        };
         inputs.push(arguments[rank].iter().map(copy).collect::<Result<Vec<_>, _>>()?);
         let copy = |buffer| DeviceBuffer::copy(stream, buffer);
         results.push(outputs[rank].iter().map(copy).collect::<Result<Vec<_>, _>>()?);
