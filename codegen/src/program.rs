@@ -70,10 +70,10 @@ pub enum Inst {
     Sub(Reg, Reg),
     /// `a * b`.
     Mul(Reg, Reg),
-    /// `a / b`, IEEE.
-    Div(Reg, Reg),
-    /// `sqrt(x)`, IEEE.
-    Sqrt(Reg),
+    /// `sum / H`, IEEE.
+    Mean(Reg),
+    /// `1 / sqrt(x)`: an IEEE square root, then an IEEE division.
+    InverseSqrt(Reg),
     /// To `dtype`, to nearest even, NaN canonical, and back to f32 (contract rules 2, 6, 7).
     Round(Reg, DType),
     /// Rank 0's value plus the others' in rank order. The operand is already rounded to the wire.
@@ -95,12 +95,13 @@ impl Inst {
         let pair = match self {
             Inst::Load(_) | Inst::Const(_) | Inst::Finalize { .. } => [None, None],
             Inst::Neg(x)
-            | Inst::Sqrt(x)
+            | Inst::Mean(x)
+            | Inst::InverseSqrt(x)
             | Inst::Round(x, _)
             | Inst::AllReduce(x)
             | Inst::RowSum { x, .. }
             | Inst::Store(x, _) => [Some(x), None],
-            Inst::Add(a, b) | Inst::Sub(a, b) | Inst::Mul(a, b) | Inst::Div(a, b) => [Some(a), Some(b)],
+            Inst::Add(a, b) | Inst::Sub(a, b) | Inst::Mul(a, b) => [Some(a), Some(b)],
         };
         pair.into_iter().flatten()
     }

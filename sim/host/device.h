@@ -16,12 +16,11 @@ typedef long long i64;
 #define SEAMLINE_KERNEL(threads, blocks_per_sm) extern "C" void
 #define SEAMLINE_PARAM const
 #define SEAMLINE_UNROLL
+#define SEAMLINE_NO_UNROLL
 // A static's address tells one shared variable from the others, as it does in CUDA: one per declaration and instantiation.
 #define SEAMLINE_SHARED(type, name, count) \
   static char name##_tag;                  \
   type(&name)[count] = *(type(*)[count])device::shared(&name##_tag, sizeof(type[count]))
-
-template <int N> struct alignas(N * 4) Words { u32 w[N]; };
 
 namespace device {
 
@@ -48,7 +47,7 @@ struct Host {
   void (*exchange_store)(Thread*, AccessKind, void*, const u32* words, Place);
   u32 (*control_load)(Thread*, const u32*, Place);
   void (*barrier)(Thread*, BarrierKind, Place);
-  u32 (*shuffle_xor)(Thread*, u32 bits, u32 mask, Place);
+  u32 (*shuffle)(Thread*, u32 bits, u32 from, Place);
   void* (*shared)(Thread*, const void* tag, u64 bytes, Place);
   float (*load_shared)(Thread*, const float*, Place);
   void (*store_shared)(Thread*, float*, float, Place);
@@ -80,8 +79,9 @@ SEAMLINE_BARRIER(cluster_wait, CLUSTER_WAIT)
 SEAMLINE_DEVICE float from_bits(u32 x) { float f; __builtin_memcpy(&f, &x, 4); return f; }
 SEAMLINE_DEVICE u32 to_bits(float x) { u32 u; __builtin_memcpy(&u, &x, 4); return u; }
 
+SEAMLINE_DEVICE u32 shuffle(u32 x, u32 from, SEAMLINE_PLACE) { return self()->host->shuffle(self(), x, from, Place{file, line}); }
 SEAMLINE_DEVICE float shuffle_xor(float x, u32 mask, SEAMLINE_PLACE) {
-  return from_bits(self()->host->shuffle_xor(self(), to_bits(x), mask, Place{file, line}));
+  return from_bits(shuffle(to_bits(x), self()->thread % 32 ^ mask, file, line));
 }
 SEAMLINE_DEVICE void* shared(const void* tag, u64 bytes, SEAMLINE_PLACE) { return self()->host->shared(self(), tag, bytes, Place{file, line}); }
 SEAMLINE_DEVICE float load_shared(const float* p, SEAMLINE_PLACE) { return self()->host->load_shared(self(), p, Place{file, line}); }
@@ -89,48 +89,51 @@ SEAMLINE_DEVICE void store_shared(float* p, float x, SEAMLINE_PLACE) { self()->h
 SEAMLINE_DEVICE void store_cluster(float* p, u32 rank, float x, SEAMLINE_PLACE) { self()->host->store_cluster(self(), p, rank, x, Place{file, line}); }
 
 // An access that is not `on` touches nothing; such a load gives zero.
-template <class T> SEAMLINE_DEVICE T checked_load(AccessKind kind, const void* p, bool on, Place place) {
-  T v;
-  __builtin_memset(&v, 0, sizeof(T));
+template <u32 BYTES> SEAMLINE_DEVICE void checked_load(AccessKind kind, void* to, const void* p, bool on, Place place) {
+  __builtin_memset(to, 0, BYTES);
   if (on) {
-    self()->host->access(self(), kind, p, sizeof(T), place);
-    __builtin_memcpy(&v, p, sizeof(T));
+    self()->host->access(self(), kind, p, BYTES, place);
+    __builtin_memcpy(to, p, BYTES);
   }
-  return v;
 }
-template <class T> SEAMLINE_DEVICE void checked_store(void* p, T v, bool on, Place place) {
+template <u32 BYTES> SEAMLINE_DEVICE void checked_store(void* p, const void* from, bool on, Place place) {
   if (!on) return;
-  self()->host->access(self(), STORE, p, sizeof(T), place);
-  __builtin_memcpy(p, &v, sizeof(T));
+  self()->host->access(self(), STORE, p, BYTES, place);
+  __builtin_memcpy(p, from, BYTES);
 }
-#define SEAMLINE_LOAD_OF(name, type, kind) \
-  SEAMLINE_DEVICE type name(const void* p, bool on, SEAMLINE_PLACE) { return checked_load<type>(kind, p, on, Place{file, line}); }
-#define SEAMLINE_LOAD(name, kind)           \
-  SEAMLINE_LOAD_OF(name##16, Words<4>, kind) \
-  SEAMLINE_LOAD_OF(name##8, Words<2>, kind)  \
-  SEAMLINE_LOAD_OF(name##4, u32, kind)       \
-  SEAMLINE_LOAD_OF(name##2, u16, kind)
+#define SEAMLINE_LOAD_WORDS(name, bytes, kind) \
+  SEAMLINE_DEVICE void name(u32* w, const void* p, bool on, SEAMLINE_PLACE) { checked_load<bytes>(kind, w, p, on, Place{file, line}); }
+#define SEAMLINE_LOAD_ONE(name, type, kind) \
+  SEAMLINE_DEVICE type name(const void* p, bool on, SEAMLINE_PLACE) { type v; checked_load<sizeof(type)>(kind, &v, p, on, Place{file, line}); return v; }
+#define SEAMLINE_LOAD(name, kind)         \
+  SEAMLINE_LOAD_WORDS(name##16, 16, kind) \
+  SEAMLINE_LOAD_WORDS(name##8, 8, kind)   \
+  SEAMLINE_LOAD_ONE(name##4, u32, kind)   \
+  SEAMLINE_LOAD_ONE(name##2, u16, kind)
 SEAMLINE_LOAD(load_const, LOAD_CONST)
 SEAMLINE_LOAD(load_index, LOAD_CONST)
 SEAMLINE_LOAD(load, LOAD)
-#define SEAMLINE_STORE_OF(name, type) \
-  SEAMLINE_DEVICE void name(void* p, type v, bool on, SEAMLINE_PLACE) { checked_store(p, v, on, Place{file, line}); }
-#define SEAMLINE_STORE(name)           \
-  SEAMLINE_STORE_OF(name##16, Words<4>) \
-  SEAMLINE_STORE_OF(name##8, Words<2>)  \
-  SEAMLINE_STORE_OF(name##4, u32)       \
-  SEAMLINE_STORE_OF(name##2, u16)
+#define SEAMLINE_STORE_WORDS(name, bytes) \
+  SEAMLINE_DEVICE void name(void* p, const u32* w, bool on, SEAMLINE_PLACE) { checked_store<bytes>(p, w, on, Place{file, line}); }
+#define SEAMLINE_STORE_ONE(name, type) \
+  SEAMLINE_DEVICE void name(void* p, type v, bool on, SEAMLINE_PLACE) { checked_store<sizeof(type)>(p, &v, on, Place{file, line}); }
+#define SEAMLINE_STORE(name)         \
+  SEAMLINE_STORE_WORDS(name##16, 16) \
+  SEAMLINE_STORE_WORDS(name##8, 8)   \
+  SEAMLINE_STORE_ONE(name##4, u32)   \
+  SEAMLINE_STORE_ONE(name##2, u16)
 SEAMLINE_STORE(store)
 SEAMLINE_STORE(store_streaming)
 
 SEAMLINE_DEVICE void exchange_load16(u32* w, const void* p, bool on, SEAMLINE_PLACE) {
   if (on) self()->host->exchange_load(self(), p, w, Place{file, line});
 }
-SEAMLINE_DEVICE void exchange_push16(void* p, Words<4> v, bool on, SEAMLINE_PLACE) {
-  if (on) self()->host->exchange_store(self(), PUSH, p, v.w, Place{file, line});
+SEAMLINE_DEVICE void exchange_push16(void* p, const u32* w, SEAMLINE_PLACE) {
+  self()->host->exchange_store(self(), PUSH, p, w, Place{file, line});
 }
-SEAMLINE_DEVICE void exchange_arm16(void* p, Words<4> v, bool on, SEAMLINE_PLACE) {
-  if (on) self()->host->exchange_store(self(), ARM, p, v.w, Place{file, line});
+SEAMLINE_DEVICE void exchange_arm16(void* p, u32 word, bool on, SEAMLINE_PLACE) {
+  const u32 w[4] = {word, word, word, word};
+  if (on) self()->host->exchange_store(self(), ARM, p, w, Place{file, line});
 }
 
 // All fibers of a run share one OS thread, so a plain access is atomic.
@@ -154,10 +157,9 @@ SEAMLINE_DEVICE u64 clock_ns() { return self()->host->clock_ns(self()); }
 
 // Built with -ffp-contract=off: what is not written as fma is rounded twice.
 SEAMLINE_DEVICE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-SEAMLINE_DEVICE float sqrt(float x) { return __builtin_sqrtf(x); }
 SEAMLINE_DEVICE u32 max(u32 a, u32 b) { return a > b ? a : b; }
 SEAMLINE_DEVICE float divide(float a, float b) { return a / b; }
-SEAMLINE_DEVICE float reciprocal(float x) { return 1.0f / x; }
+SEAMLINE_DEVICE float inverse_sqrt(float x) { return 1.0f / __builtin_sqrtf(x); }
 
 SEAMLINE_DEVICE u32 to_bf16(float x) {
   u32 u = to_bits(x);

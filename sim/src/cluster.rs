@@ -22,7 +22,7 @@ pub(crate) enum Wait {
     Grid,
     Shuffle {
         bits: u32,
-        mask: u32,
+        from: u32,
     },
     Poll,
     Word {
@@ -111,7 +111,7 @@ impl Cluster {
             // Whether it sleeps is the machine's to say.
             Request::Pause => {}
             Request::Barrier(barrier) => return self.barrier(t, barrier),
-            Request::Shuffle { bits, mask } => self.shuffle(t, bits, mask)?,
+            Request::Shuffle { bits, from } => self.shuffle(t, bits, from)?,
             Request::Poll => self.poll(t, Wait::Poll),
             Request::Word { address, seen } => self.poll(t, Wait::Word { address, seen }),
             Request::Shared { tag, bytes } => {
@@ -227,23 +227,23 @@ impl Cluster {
         Ok(())
     }
 
-    fn shuffle(&mut self, t: usize, bits: u32, mask: u32) -> Result<(), Violation> {
-        if mask >= WARP as u32 {
-            return Err(Fault::ShuffleMask { mask }.into());
+    fn shuffle(&mut self, t: usize, bits: u32, from: u32) -> Result<(), Violation> {
+        if from >= WARP as u32 {
+            return Err(Fault::ShuffleLane { lane: from }.into());
         }
-        self.suspend(t, Wait::Shuffle { bits, mask });
+        self.suspend(t, Wait::Shuffle { bits, from });
         let warp = self.warp_of(t);
         let mut lanes = [(0, 0); WARP];
         for (lane, u) in lanes.iter_mut().zip(warp.clone()) {
             match self.threads[u].wait {
-                Wait::Shuffle { bits, mask } => *lane = (bits, mask),
+                Wait::Shuffle { bits, from } => *lane = (bits, from),
                 // The last lane to come finds all others.
                 _ => return Ok(()),
             }
         }
         for (i, u) in warp.clone().enumerate() {
             // A lane beyond a warp that is not full gives its own value, as an inactive lane does.
-            let from = i ^ lanes[i].1 as usize;
+            let from = lanes[i].1 as usize;
             let bits = lanes[if from < warp.len() { from } else { i }].0;
             self.threads[u].fiber.context().answer.set(bits.into());
             self.wake(u);

@@ -108,7 +108,7 @@ impl Scene<'_> {
             Wait::Block => "its block, at `block_barrier`".into(),
             Wait::Cluster => "its cluster, at `cluster_wait`".into(),
             Wait::Grid => "the launch before it, at `grid_wait`".into(),
-            Wait::Shuffle { .. } => "the other lanes of its warp, at `shuffle_xor`".into(),
+            Wait::Shuffle { .. } => "the other lanes of its warp, at a shuffle".into(),
             Wait::Poll => format!("a row, at {}", there(thread.fiber.context().polled.first())),
             Wait::Word { address, seen } => format!("another value than {seen}, at {}", there(address)),
         }

@@ -284,10 +284,10 @@ pub enum Fault {
         place: String,
     },
     /// Not a lane.
-    #[error("shuffles with the mask {mask}: a warp has 32 lanes")]
-    ShuffleMask {
-        /// The mask.
-        mask: u32,
+    #[error("shuffles with lane {lane}: a warp has 32 lanes")]
+    ShuffleLane {
+        /// The lane.
+        lane: u32,
     },
     /// Distributed shared memory of a block that may not have begun.
     #[error(

@@ -19,7 +19,7 @@ pub(crate) struct Host {
     exchange_store: extern "C" fn(&Context, Access, *mut c_void, &[u32; 4], Place),
     control_load: extern "C" fn(&Context, *const u32, Place) -> u32,
     barrier: extern "C" fn(&Context, Barrier, Place),
-    shuffle_xor: extern "C" fn(&Context, u32, u32, Place) -> u32,
+    shuffle: extern "C" fn(&Context, u32, u32, Place) -> u32,
     shared: extern "C" fn(&Context, *const c_void, u64, Place) -> *mut c_void,
     load_shared: extern "C" fn(&Context, *const f32, Place) -> f32,
     store_shared: extern "C" fn(&Context, *mut f32, f32, Place),
@@ -33,7 +33,7 @@ pub(crate) static HOST: Host = Host {
     exchange_store,
     control_load,
     barrier,
-    shuffle_xor,
+    shuffle,
     shared,
     load_shared,
     store_shared,
@@ -137,9 +137,9 @@ extern "C" fn barrier(thread: &Context, barrier: Barrier, place: Place) {
     thread.passed.set(passed);
 }
 
-extern "C" fn shuffle_xor(thread: &Context, bits: u32, mask: u32, place: Place) -> u32 {
+extern "C" fn shuffle(thread: &Context, bits: u32, from: u32, place: Place) -> u32 {
     thread.place.set(place);
-    thread.ask(Request::Shuffle { bits, mask });
+    thread.ask(Request::Shuffle { bits, from });
     thread.answer.get() as u32
 }
 

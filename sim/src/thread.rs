@@ -37,7 +37,8 @@ pub(crate) enum Request {
     Barrier(Barrier),
     Shuffle {
         bits: u32,
-        mask: u32,
+        /// The lane whose bits it wants.
+        from: u32,
     },
     /// Until memory that it has seen empty ([`Context::polled`]) changes.
     Poll,

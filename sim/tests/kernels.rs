@@ -88,15 +88,15 @@ fn a_cluster_shares_memory_and_barriers() {
 
 /// Pushes a word to the other rank, polls its own memory for the other's, and keeps what came.
 const SWAP: &str = "device::grid_wait();
-    device::exchange_push16(args.b, Words<4>{{7, 8, 9, 10}}, true);
+    PUSH(args.b, 7, 8, 9, 10);
     u64 start = device::clock_ns();
-    Words<4> got;
+    Words got;
     for (;;) {
         got = POLL(args.a);
         if (got.w[0] != ~0u && got.w[1] != ~0u && got.w[2] != ~0u && got.w[3] != ~0u) break;
-        if (device::clock_ns() - start > 30000000000ull) { got = Words<4>{{666, 0, 0, 10}}; break; }
+        if (device::clock_ns() - start > 30000000000ull) { got = Words{{666, 0, 0, 10}}; break; }
     }
-    device::exchange_arm16(args.a, Words<4>{{~0u, ~0u, ~0u, ~0u}}, true);
+    device::exchange_arm16(args.a, ~0u, true);
     device::store4(args.c, got.w[0] + got.w[3], true);";
 
 /// The launches of `SWAP` on two ranks.
@@ -197,11 +197,11 @@ fn a_hundred_thousand_threads_live_at_once() {
     // Each waits for the next block, so all must have begun.
     let body = "device::grid_wait();
         u32 last = device::blocks() - 1;
-        if (device::block() == last) device::exchange_push16(args.b + 4 * last, Words<4>{{1, 1, 1, 1}}, device::thread() == 0);
+        if (device::block() == last) { if (device::thread() == 0) PUSH(args.b + 4 * last, 1, 1, 1, 1); }
         else {
             u64 start = device::clock_ns();
             while (POLL(args.a + 4 * (device::block() + 1)).w[3] == ~0u) if (device::clock_ns() - start > 1000000000) return;
-            device::exchange_push16(args.b + 4 * device::block(), Words<4>{{1, 1, 1, 1}}, device::thread() == 0);
+            if (device::thread() == 0) PUSH(args.b + 4 * device::block(), 1, 1, 1, 1);
         }";
     let blocks = 100;
     let mut region = Memory::new(4 * blocks, u32::MAX);

@@ -32,7 +32,7 @@ fn an_access_beyond_an_argument() {
     let mut memory = Memory::new(8, 0);
     let range = memory.range("residual_in", Usage::Input);
     let launch = |library: &_| Launch { rank: 3, ..launch(library, 2, 32, vec![range.clone()]) };
-    let body = "device::grid_wait();\n  if (device::block() == 1) device::load_const16(args.a + device::thread(), device::thread() == 8);";
+    let body = "device::grid_wait(); u32 w[4];\n  if (device::block() == 1) device::load_const16(w, args.a + device::thread(), device::thread() == 8);";
     let (at, fault, text) = broken(body, launch, Order::Reverse);
     assert_eq!((at.rank, at.block, at.thread, at.line), (3, (1, 0), 8, 4));
     let expected = Fault::Memory {
@@ -44,7 +44,7 @@ fn an_access_beyond_an_argument() {
     assert_eq!(
         text,
         "test: `kernel` (launch 0) rank 3 block 1 thread 8 at test.cu:4 (`if (device::block() == 1) \
-         device::load_const16(args.a + device::thread(), device::thread() == 8);`): reads, as constant memory, 16 bytes at the \
+         device::load_const16(w, args.a + device::thread(), device::thread() == 8);`): reads, as constant memory, 16 bytes at the \
          address 0 bytes past the end of `residual_in`, which has 32 bytes: no argument allows that\n  replay: order reverse"
     );
 }
@@ -66,10 +66,11 @@ fn an_input_is_not_written_and_an_output_is_not_constant() {
 #[test]
 fn an_access_that_is_off_touches_nothing() {
     let body = "device::grid_wait();
-        u32 zero = device::load_const4(nullptr, false) + device::load16(nullptr, false).w[3];
-        device::store8(nullptr, Words<2>{{1, 2}}, false);
-        device::exchange_push16(nullptr, Words<4>{{1, 2, 3, 4}}, false);
-        device::exchange_arm16(nullptr, Words<4>{{1, 2, 3, 4}}, false);
+        u32 w[4];
+        device::load16(w, nullptr, false);
+        u32 zero = device::load_const4(nullptr, false) + w[3];
+        device::store8(nullptr, w, false);
+        device::exchange_arm16(nullptr, 1, false);
         device::store4(args.a + device::thread(), zero, true);";
     let mut out = Memory::new(32, 9);
     run(&[launch(&build(body).unwrap(), 1, 32, vec![out.range("out", Usage::Output)])], &Options::default())
@@ -79,7 +80,8 @@ fn an_access_that_is_off_touches_nothing() {
 
 #[test]
 fn an_address_that_is_not_aligned() {
-    let fault = broken_on(Usage::Input, "device::grid_wait(); device::load_const16(args.a + 1, true);");
+    let fault =
+        broken_on(Usage::Input, "device::grid_wait(); u32 w[4]; device::load_const16(w, args.a + 1, true);");
     assert!(matches!(fault, Fault::Misaligned { bytes: 16, .. }), "{fault}");
 }
 
@@ -107,7 +109,7 @@ fn a_trigger_before_the_wait() {
 fn a_row_pushed_into_anothers_place() {
     let mut memory = Memory::new(16, u32::MAX);
     let rows = memory.range("region of rank 1", Usage::Outbox { rank: 1, row: 16, stride: 32 });
-    let body = "device::grid_wait(); device::exchange_push16(args.a + 4, Words<4>{{1, 2, 3, 4}}, true);";
+    let body = "device::grid_wait(); PUSH(args.a + 4, 1, 2, 3, 4);";
     let (_, fault, _) = broken(body, |library| launch(library, 1, 1, vec![rows.clone()]), Order::Forward);
     assert!(
         fault.to_string().contains("at another rank's row in the exchange memory of rank 1, 16 bytes"),
@@ -130,20 +132,11 @@ fn a_poll_of_a_peers_memory() {
 #[test]
 fn a_word_that_means_empty_and_a_row_over_another() {
     let outbox = Usage::Outbox { rank: 1, row: 64, stride: 64 };
-    let fault = broken_on(
-        outbox,
-        "device::grid_wait(); device::exchange_push16(args.a, Words<4>{{1, 2, ~0u, 4}}, true);",
-    );
+    let fault = broken_on(outbox, "device::grid_wait(); PUSH(args.a, 1, 2, ~0u, 4);");
     assert!(matches!(fault, Fault::PushesEmpty { .. }), "{fault}");
-    let fault = broken_on(
-        outbox,
-        "device::grid_wait(); device::exchange_push16(args.a, Words<4>{{1, 2, 3, 4}}, true);",
-    );
+    let fault = broken_on(outbox, "device::grid_wait(); PUSH(args.a, 1, 2, 3, 4);");
     assert!(matches!(fault, Fault::Overwrites { .. }), "{fault}");
-    let fault = broken_on(
-        Usage::Inbox,
-        "device::grid_wait(); device::exchange_arm16(args.a, Words<4>{{0, 0, 0, 0}}, true);",
-    );
+    let fault = broken_on(Usage::Inbox, "device::grid_wait(); device::exchange_arm16(args.a, 0, true);");
     assert!(matches!(fault, Fault::ArmsFull { .. }), "{fault}");
 }
 
@@ -180,8 +173,8 @@ fn a_shuffle_that_half_a_warp_reaches_is_a_deadlock() {
 #[test]
 fn a_shuffle_mask_that_is_not_a_lane() {
     assert_eq!(
-        broken_on(Usage::Input, "device::grid_wait(); device::shuffle_xor(1.0f, 32);"),
-        Fault::ShuffleMask { mask: 32 }
+        broken_on(Usage::Input, "device::grid_wait(); device::shuffle(1, 32);"),
+        Fault::ShuffleLane { lane: 32 }
     );
 }
 

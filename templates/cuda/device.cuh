@@ -14,12 +14,7 @@ typedef long long i64;
 #define SEAMLINE_PARAM const __grid_constant__
 #define SEAMLINE_SHARED(type, name, count) __shared__ __align__(16) type name[count]
 #define SEAMLINE_UNROLL _Pragma("unroll")
-
-// N 32-bit words that one access moves.
-template <int N>
-struct __align__(N * 4) Words {
-  u32 w[N];
-};
+#define SEAMLINE_NO_UNROLL _Pragma("unroll 1")
 
 namespace device {
 
@@ -48,6 +43,12 @@ SEAMLINE_DEVICE float shuffle_xor(float x, u32 mask) {
   asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=f"(r) : "f"(x), "r"(mask));
   return r;
 }
+// What lane `from` of the warp passes.
+SEAMLINE_DEVICE u32 shuffle(u32 x, u32 from) {
+  u32 r;
+  asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(r) : "r"(x), "r"(from));
+  return r;
+}
 // Shared memory of this block.
 SEAMLINE_DEVICE float load_shared(const float* p) { return *p; }
 SEAMLINE_DEVICE void store_shared(float* p, float x) { *p = x; }
@@ -58,24 +59,23 @@ SEAMLINE_DEVICE void store_cluster(float* p, u32 rank, float x) {
   asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(remote), "f"(x) : "memory");
 }
 
-// Global memory. Each access is predicated: one that is off touches nothing and reads zero, without a branch. `const`
-// loads read what nobody writes during the kernel; the others may follow a store of this thread.
+// Global memory. An access moves 16 or 8 bytes from or to the words at `w`, or 4 or 2 bytes. Each is predicated: one
+// that is off touches nothing and reads zero, without a branch. `const` loads read what nobody writes during the
+// kernel; the others may follow a store of this thread.
 #define SEAMLINE_LOAD(name, op)                                                                      \
-  SEAMLINE_DEVICE Words<4> name##16(const void* p, bool on) {                                        \
-    Words<4> v = {{0, 0, 0, 0}};                                                                     \
+  SEAMLINE_DEVICE void name##16(u32 * w, const void* p, bool on) {                                   \
+    w[0] = w[1] = w[2] = w[3] = 0;                                                                   \
     asm volatile("{.reg .pred on; setp.ne.u32 on, %5, 0; @on " op ".v4.u32 {%0, %1, %2, %3}, [%4];}" \
-                 : "+r"(v.w[0]), "+r"(v.w[1]), "+r"(v.w[2]), "+r"(v.w[3])                            \
+                 : "+r"(w[0]), "+r"(w[1]), "+r"(w[2]), "+r"(w[3])                                    \
                  : "l"(p), "r"((u32)on)                                                              \
                  : "memory");                                                                        \
-    return v;                                                                                        \
   }                                                                                                  \
-  SEAMLINE_DEVICE Words<2> name##8(const void* p, bool on) {                                         \
-    Words<2> v = {{0, 0}};                                                                           \
+  SEAMLINE_DEVICE void name##8(u32 * w, const void* p, bool on) {                                    \
+    w[0] = w[1] = 0;                                                                                 \
     asm volatile("{.reg .pred on; setp.ne.u32 on, %3, 0; @on " op ".v2.u32 {%0, %1}, [%2];}"         \
-                 : "+r"(v.w[0]), "+r"(v.w[1])                                                        \
+                 : "+r"(w[0]), "+r"(w[1])                                                            \
                  : "l"(p), "r"((u32)on)                                                              \
                  : "memory");                                                                        \
-    return v;                                                                                        \
   }                                                                                                  \
   SEAMLINE_DEVICE u32 name##4(const void* p, bool on) {                                              \
     u32 v = 0;                                                                                       \
@@ -97,24 +97,24 @@ SEAMLINE_LOAD(load_const, "ld.global.nc.L1::no_allocate")
 SEAMLINE_LOAD(load_index, "ld.global.nc")
 SEAMLINE_LOAD(load, "ld.global")
 
-#define SEAMLINE_STORE(name, op)                                                                                    \
-  SEAMLINE_DEVICE void name##16(void* p, Words<4> v, bool on) {                                                     \
-    asm volatile("{.reg .pred on; setp.ne.u32 on, %5, 0; @on " op ".v4.u32 [%0], {%1, %2, %3, %4};}" ::"l"(p),      \
-                 "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3]), "r"((u32)on)                                   \
-                 : "memory");                                                                                       \
-  }                                                                                                                 \
-  SEAMLINE_DEVICE void name##8(void* p, Words<2> v, bool on) {                                                      \
-    asm volatile("{.reg .pred on; setp.ne.u32 on, %3, 0; @on " op ".v2.u32 [%0], {%1, %2};}" ::"l"(p), "r"(v.w[0]), \
-                 "r"(v.w[1]), "r"((u32)on)                                                                          \
-                 : "memory");                                                                                       \
-  }                                                                                                                 \
-  SEAMLINE_DEVICE void name##4(void* p, u32 v, bool on) {                                                           \
-    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u32 [%0], %1;}" ::"l"(p), "r"(v), "r"((u32)on)  \
-                 : "memory");                                                                                       \
-  }                                                                                                                 \
-  SEAMLINE_DEVICE void name##2(void* p, u16 v, bool on) {                                                           \
-    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u16 [%0], %1;}" ::"l"(p), "h"(v), "r"((u32)on)  \
-                 : "memory");                                                                                       \
+#define SEAMLINE_STORE(name, op)                                                                                   \
+  SEAMLINE_DEVICE void name##16(void* p, const u32* w, bool on) {                                                  \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %5, 0; @on " op ".v4.u32 [%0], {%1, %2, %3, %4};}" ::"l"(p),     \
+                 "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]), "r"((u32)on)                                          \
+                 : "memory");                                                                                      \
+  }                                                                                                                \
+  SEAMLINE_DEVICE void name##8(void* p, const u32* w, bool on) {                                                   \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %3, 0; @on " op ".v2.u32 [%0], {%1, %2};}" ::"l"(p), "r"(w[0]),  \
+                 "r"(w[1]), "r"((u32)on)                                                                           \
+                 : "memory");                                                                                      \
+  }                                                                                                                \
+  SEAMLINE_DEVICE void name##4(void* p, u32 v, bool on) {                                                          \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u32 [%0], %1;}" ::"l"(p), "r"(v), "r"((u32)on) \
+                 : "memory");                                                                                      \
+  }                                                                                                                \
+  SEAMLINE_DEVICE void name##2(void* p, u16 v, bool on) {                                                          \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u16 [%0], %1;}" ::"l"(p), "h"(v), "r"((u32)on) \
+                 : "memory");                                                                                      \
   }
 SEAMLINE_STORE(store, "st.global")
 SEAMLINE_STORE(store_streaming, "st.global.cs")
@@ -129,14 +129,18 @@ SEAMLINE_DEVICE void exchange_load16(u32* w, const void* p, bool on) {
                : "memory");
 }
 // A store to the memory of a rank, this one's or another's: the data it sends.
-SEAMLINE_DEVICE void exchange_push16(void* p, Words<4> v, bool on) {
+SEAMLINE_DEVICE void exchange_push16(void* p, const u32* w) {
+  asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(w[0]), "r"(w[1]), "r"(w[2]),
+               "r"(w[3])
+               : "memory");
+}
+// A store of four words `word` to this rank's own memory, that empties a slot.
+SEAMLINE_DEVICE void exchange_arm16(void* p, u32 word, bool on) {
   asm volatile(
-      "{.reg .pred on; setp.ne.u32 on, %5, 0; @on st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %4};}" ::"l"(p),
-      "r"(v.w[0]), "r"(v.w[1]), "r"(v.w[2]), "r"(v.w[3]), "r"((u32)on)
+      "{.reg .pred on; setp.ne.u32 on, %2, 0; @on st.relaxed.sys.global.v4.u32 [%0], {%1, %1, %1, %1};}" ::"l"(p),
+      "r"(word), "r"((u32)on)
       : "memory");
 }
-// A store to this rank's own memory, that empties a slot.
-SEAMLINE_DEVICE void exchange_arm16(void* p, Words<4> v, bool on) { exchange_push16(p, v, on); }
 
 // Control words: epochs, the fault word, counters. Strong at system scope.
 SEAMLINE_DEVICE u32 control_load(const u32* p) {
@@ -166,13 +170,35 @@ SEAMLINE_DEVICE u64 clock_ns() {
 }
 
 // Arithmetic that C++ does not spell: every result is rounded once, to nearest even; subnormals are kept.
+SEAMLINE_DEVICE u32 max(u32 a, u32 b) { return a > b ? a : b; }
 SEAMLINE_DEVICE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-SEAMLINE_DEVICE float sqrt(float x) { return __fsqrt_rn(x); }
-SEAMLINE_DEVICE float divide(float a, float b) { return __fdiv_rn(a, b); }
-SEAMLINE_DEVICE float reciprocal(float x) { return __frcp_rn(x); }
-SEAMLINE_DEVICE u32 max(u32 a, u32 b) { return ::max(a, b); }
 SEAMLINE_DEVICE float from_bits(u32 x) { return __uint_as_float(x); }
 SEAMLINE_DEVICE u32 to_bits(float x) { return __float_as_uint(x); }
+// a / b, IEEE, for a constant b in 1..2^24 and any a but -0.0. The remainder of an approximate quotient corrects it
+// (Markstein, IBM J. Res. Dev. 34, 1990). Where the remainder could be subnormal f64 has room for it, and its quotient
+// may be rounded again: it does not lie close to the middle between two floats without being it. (The built-in division
+// has a call for those, whose compilation takes as long as a tenth of a kernel's.)
+SEAMLINE_DEVICE float divide(float a, float b) {
+  const float r = 1.0f / b, q = a * r;
+  const u32 magnitude = to_bits(q) & 0x7FFFFFFFu;
+  if (magnitude < 0x0D800000u) {  // 2^-100
+    const double wide = 1.0 / (double)b, p = (double)a * wide;
+    return (float)__fma_rn(__fma_rn(-p, (double)b, (double)a), wide, p);
+  }
+  return magnitude < 0x7F800000u ? fma(fma(-q, b, a), r, q) : q;
+}
+// 1 / sqrt(x), root and quotient IEEE: each is approximated and corrected with its remainder, as the built-in ones are,
+// without their calls for operands out of range. A small x is scaled, and the root is always in range.
+SEAMLINE_DEVICE float inverse_sqrt(float x) {
+  const bool small = x < 0x1p-100f;
+  const float scaled = small ? x * 0x1p64f : x;
+  float y, z;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(scaled));
+  const float s = scaled * y, near = fma(fma(-s, s, scaled), 0.5f * y, s), root = small ? near * 0x1p-32f : near;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(z) : "f"(root));
+  // For zeros, infinity, NaN and what has no root the approximation is right.
+  return to_bits(x) - 1 < 0x7F7FFFFFu ? fma(fma(-root, z, 1.0f), z, z) : y;
+}
 
 // Conversions: to nearest even, overflow to infinity, NaN to 0x7FFF. The first element is the low half.
 SEAMLINE_DEVICE u32 to_bf16x2(float lo, float hi) {

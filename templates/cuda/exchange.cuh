@@ -35,97 +35,110 @@ struct Exchange {
   u64 rank;
 };
 
-// One lane of a slot. With SELF, this rank's own lane travels through its region too, for a launch that cannot keep it
-// in registers between sending and receiving. A launch without SELF does not empty that row; it need not, because the
-// thread that reads it is the one that wrote it.
+// A slot, in one launch. With SELF, this rank's own row travels through its region too, for a launch that cannot keep
+// it in registers between sending and receiving. A launch without SELF does not empty that row; it need not, because
+// the thread that reads it is the one that wrote it.
 template <class Spec, bool SELF>
 struct Slot {
-  typedef typename Spec::Args Args;
   typedef Packed<typename Spec::Wire> Pack;
-  static constexpr int WORDS = sizeof(Pack) / 4;
+  static constexpr int RANKS = Spec::RANKS, WORDS = sizeof(Pack) / 4;
   static constexpr u64 ROW_BYTES = (u64)round_up(Spec::HIDDEN, LANE) * sizeof(typename Spec::Wire);
 
-  const Args& args;
+  const Exchange<RANKS>& exchange;
+  Status* status;
   u64 index;
   u32 epoch;
-  int lane;
 
-  // Where the lane of rank `from` lies in a region.
-  __device__ __forceinline__ u64 offset(u32 epoch, u32 from) const {
-    return (epoch % 3) * args.exchange.generation_bytes + (index * Spec::RANKS + from) * ROW_BYTES +
-           (u64)lane * sizeof(Pack);
+  // Where the lane of rank 0 lies in a region.
+  __device__ __forceinline__ u64 offset(u32 epoch, int lane) const {
+    return (epoch % 3) * exchange.generation_bytes + index * (RANKS * ROW_BYTES) + (u64)lane * sizeof(Pack);
   }
-  // Sends the lane to every rank.
-  __device__ __forceinline__ void push(const Pack& p, bool on) const {
-    const u64 to = offset(epoch, (u32)args.exchange.rank);
+
+  // Sends a lane to every rank.
+  __device__ __forceinline__ void push(int lane, const Pack& p) const {
+    const u64 to = offset(epoch, lane) + exchange.rank * ROW_BYTES;
     SEAMLINE_UNROLL
-    for (int i = SELF ? 0 : 1; i < Spec::RANKS; i++) {
+    for (int i = SELF ? 0 : 1; i < RANKS; i++) {
       SEAMLINE_UNROLL
-      for (int w = 0; w < WORDS; w += 4)
-        device::exchange_push16((void*)(args.exchange.region[i] + to + w * 4),
-                                Words<4>{{p.w[w], p.w[w + 1], p.w[w + 2], p.w[w + 3]}}, on);
+      for (int w = 0; w < WORDS; w += 4) device::exchange_push16((void*)(exchange.region[i] + to + w * 4), &p.w[w]);
     }
   }
 
   // Empties the lane's words of the launch before, in this rank's own region.
-  __device__ __forceinline__ void arm(bool on) const {
-    const u64 to = args.exchange.region[0] + offset(epoch + 2, 0);
+  __device__ __forceinline__ void arm(int lane) const {
+    const u64 to = exchange.region[0] + offset(epoch + 2, lane);
     SEAMLINE_UNROLL
-    for (int q = 0; q < Spec::RANKS; q++) SEAMLINE_UNROLL
-    for (int w = 0; w < WORDS; w += 4)
-      device::exchange_arm16((void*)(to + q * ROW_BYTES + w * 4), Words<4>{{EMPTY, EMPTY, EMPTY, EMPTY}},
-                             on && (SELF || q != (int)args.exchange.rank));
+    for (int q = 0; q < RANKS; q++) {
+      SEAMLINE_UNROLL
+      for (int w = 0; w < WORDS; w += 4)
+        device::exchange_arm16((void*)(to + q * ROW_BYTES + w * 4), EMPTY, SELF || q != (int)exchange.rank);
+    }
   }
 
-  // Waits for the lane of every rank and adds them, from rank 0, in rank order. NaN if this launch has failed.
-  __device__ __forceinline__ Lane gather(const Pack& own, bool on, bool& failed) const {
-    const u64 at = args.exchange.region[0] + offset(epoch, 0);
-    Pack from[Spec::RANKS];
+  // Waits for the lane of every rank, and adds them from rank 0 in rank order. NaN if this launch has failed.
+  __device__ __forceinline__ void gather(f32 (&sum)[LANE], int lane, const Pack& own, bool on, bool& failed) const {
+    const u64 at = exchange.region[0] + offset(epoch, lane);
+    Pack from[RANKS];
     SEAMLINE_UNROLL
-    for (int q = 0; q < Spec::RANKS; q++) from[q] = own;
+    for (int q = 0; q < RANKS; q++) from[q] = own;
     u64 since = 0;
-    for (u32 tries = 1; on && !failed; tries++) {
-      SEAMLINE_UNROLL
-      for (int q = 0; q < Spec::RANKS; q++) SEAMLINE_UNROLL
-      for (int w = 0; w < WORDS; w += 4)
-        device::exchange_load16(&from[q].w[w], (const void*)(at + q * ROW_BYTES + w * 4),
-                                SELF || q != (int)args.exchange.rank);
-      // No written word is as large as an empty one.
+    bool late = false;
+    for (u32 tries = 1; on && !failed && !late; tries++) {
       u32 largest = 0;
       SEAMLINE_UNROLL
-      for (int q = 0; q < Spec::RANKS; q++) SEAMLINE_UNROLL
-      for (int w = 0; w < WORDS; w++) largest = device::max(largest, from[q].w[w]);
+      for (int q = 0; q < RANKS; q++) {
+        SEAMLINE_UNROLL
+        for (int w = 0; w < WORDS; w += 4)
+          device::exchange_load16(&from[q].w[w], (const void*)(at + q * ROW_BYTES + w * 4),
+                                  SELF || q != (int)exchange.rank);
+      }
+      SEAMLINE_UNROLL
+      for (int q = 0; q < RANKS; q++) {
+        SEAMLINE_UNROLL
+        for (int w = 0; w < WORDS; w++) largest = device::max(largest, from[q].w[w]);
+      }
+      // No written word is as large as an empty one.
       if (largest != EMPTY) break;
-      if (tries % 64 == 0) failed = give_up(from, since);
+      if (tries % 64 == 0) late = expired(since);
     }
-    Lane sum = unpack(from[0]);
+    if (late) {
+      failed = true;
+      report(at);
+    }
+    nan_if(failed, from[0]);
     SEAMLINE_UNROLL
-    for (int q = 1; q < Spec::RANKS; q++) sum = add(sum, unpack(from[q]));
-    return failed ? splat(device::from_bits(CANONICAL_NAN)) : sum;
+    for (int j = 0; j < LANE; j++) {
+      sum[j] = get(from[0], j);
+      SEAMLINE_UNROLL
+      for (int q = 1; q < RANKS; q++) sum[j] = sum[j] + get(from[q], j);
+    }
   }
 
-  // Whether a poll that began about `since` (0 at first) should end: another thread has found a fault, or the time is
-  // over.
-  __device__ __forceinline__ bool give_up(const Pack (&from)[Spec::RANKS], u64& since) const {
+  // Whether a poll that began about `since` (0 at first) should end: somebody has found a fault, or the time is over.
+  __device__ __forceinline__ bool expired(u64& since) const {
     const u64 now = device::clock_ns();
     if (since == 0) since = now;
     if (now - since < FAULT_CHECK_NS) return false;
-    if (device::control_load(&args.status->fault) != 0) return true;
-    if (now - since < args.exchange.timeout_ns) return false;
-    if (device::control_exchange_if_zero(&args.status->fault, 1) == 0) {
-      u32 missing = 0;
-      SEAMLINE_UNROLL
-      for (int q = Spec::RANKS - 1; q >= 0; q--) SEAMLINE_UNROLL
-      for (int w = 0; w < WORDS; w++)
-        if (from[q].w[w] == EMPTY) missing = q;
-      const u32 words[4] = {(u32)args.exchange.rank, missing, (u32)index, epoch};
-      SEAMLINE_UNROLL
-      for (int i = 0; i < 4; i++) {
-        device::control_store(&args.status->rank + i, words[i]);
-        device::control_store(args.exchange.host_status + 1 + i, words[i]);
-      }
-      device::control_release(args.exchange.host_status, 1);
+    return now - since >= exchange.timeout_ns || device::control_load(&status->fault) != 0;
+  }
+
+  // Says that a poll of the lane at `at` has ended in vain, unless there is a fault already.
+  __device__ __forceinline__ void report(u64 at) const {
+    if (device::control_exchange_if_zero(&status->fault, 1) != 0) return;
+    // Who is missing: the first rank after this one whose lane is not there, or the last one if it has come by now.
+    u32 peer = 0, w[4] = {EMPTY, EMPTY, EMPTY, EMPTY};
+    SEAMLINE_NO_UNROLL
+    for (int i = 0; i < (RANKS - 1) * WORDS; i += 4) {
+      peer = ((u32)exchange.rank + 1 + i / WORDS) % RANKS;
+      device::exchange_load16(w, (const void*)(at + peer * ROW_BYTES + i % WORDS * 4), true);
+      if (device::max(device::max(w[0], w[1]), device::max(w[2], w[3])) == EMPTY) break;
     }
-    return true;
+    const u32 words[4] = {(u32)exchange.rank, peer, (u32)index, epoch};
+    SEAMLINE_UNROLL
+    for (int i = 0; i < 4; i++) {
+      device::control_store(&status->rank + i, words[i]);
+      device::control_store(exchange.host_status + 1 + i, words[i]);
+    }
+    device::control_release(exchange.host_status, 1);
   }
 };

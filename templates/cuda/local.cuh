@@ -3,13 +3,17 @@
 template <class Spec, class Geo>
 SEAMLINE_DEVICE void local(const typename Spec::Args& args) {
   SEAMLINE_SHARED(f32, partials, RowSums<Spec>::COUNT);
-  Cluster<Spec, Geo> cluster = Cluster<Spec, Geo>::start(partials);
-  Row<Spec, Geo> row;
-  row.begin(args);
+  Cluster<Spec, Geo> cluster{partials};
+  typename Spec::template Row<Geo> row;
+  cluster.start();
+  row.find();
+  Spec::load_constants(args, row);
   device::grid_wait();
   if (Geo::EARLY_TRIGGER) device::grid_launch_dependents();
-  row.template turn_to<true, true>(args, device::block() / Geo::CTAS, false);
-  run_phases<Spec, Geo, 0, Spec::PHASES - 1>(args, row, cluster);
+  row.failed = false;
+  row.token = device::block() / Geo::CTAS;
+  Spec::template load_inputs<true, true>(args, row);
+  Spec::compute(args, row, cluster);
   cluster.wait_for_start();
   if (!Geo::EARLY_TRIGGER) device::grid_launch_dependents();
 }

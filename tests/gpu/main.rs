@@ -4,6 +4,7 @@
 //! must all fit on it.
 #![cfg(feature = "cuda")]
 
+mod arithmetic;
 mod bits;
 mod covering;
 mod exchange;

@@ -13,45 +13,55 @@ struct Args {
 struct Spec {
   typedef ::Args Args;
   typedef f32 Wire;
-  static constexpr int HIDDEN = 4096, TOP_K = 0, RANKS = 2;
-  static constexpr int PHASES = 2, EXCHANGE_PHASE = 0, MAX_SUMS = 0;
+  static constexpr int HIDDEN = 4096, TOP_K = 0, RANKS = 2, MAX_SUMS = 0;
   static constexpr bool SUMS_AFTER_EXCHANGE = false;
-  template <int PHASE> SEAMLINE_CONSTEXPR int sums() { return 0; }
 
-  // Per channel, read before the wait.
-  struct Constants { };
-  // Per token.
-  struct Inputs { Packed<bf16> in_allreduce_in; Packed<bf16> in_residual_in; };
-  // What later phases read.
-  struct Live { };
-  // One value per token or launch.
-  struct Scalars { };
-
-  SEAMLINE_DEVICE void load_constants(const Args& args, const Site& at, Constants& to) {
-  }
-  template <bool BEFORE, bool AFTER>
-  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
-    if constexpr (BEFORE) to.in_allreduce_in = load_lane<Constant, bf16, HIDDEN>(args.in_allreduce_in + at.token * HIDDEN, at);
-    if constexpr (AFTER) to.in_residual_in = load_lane<Constant, bf16, HIDDEN>(args.in_residual_in + at.token * HIDDEN, at);
-  }
-
-  SEAMLINE_DEVICE void scalars(Int<0>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-  }
+  // What a thread holds of a token.
   template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    exchanged = unpack(in.in_allreduce_in);
+  struct Row : Site<Spec, Geo> {
+    Packed<bf16> in_allreduce_in[Geo::VECTORS];
+    Packed<bf16> in_residual_in[Geo::VECTORS];
+    f32 exchanged[Geo::VECTORS][LANE];  // what goes into the collective, then what comes out
+  };
+
+  // Per channel: before the wait.
+  template <class Geo>
+  SEAMLINE_DEVICE void load_constants(const Args& args, Row<Geo>& row) {
+  }
+  // Per token: what is needed up to the exchange, after it, or both.
+  template <bool BEFORE, bool AFTER, class Geo>
+  SEAMLINE_DEVICE void load_inputs(const Args& args, Row<Geo>& row) {
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      if constexpr (BEFORE) load_lane<Constant, HIDDEN>(row.in_allreduce_in[v], args.in_allreduce_in + row.token * HIDDEN, row.lane[v], row.channels[v]);
+      if constexpr (AFTER) load_lane<Constant, HIDDEN>(row.in_residual_in[v], args.in_residual_in + row.token * HIDDEN, row.lane[v], row.channels[v]);
+    }
   }
 
-  SEAMLINE_DEVICE void scalars(Int<1>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-  }
   template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    const Lane r4 = add(exchanged, unpack(in.in_residual_in));  // residual_out
-    const Packed<bf16> r5_bits = pack<bf16>(r4);  // residual_out
-    const Lane r5 = unpack(r5_bits);
-    store_lane<Geo::STREAMING, bf16, HIDDEN>(args.out_residual_out + at.token * HIDDEN, at, r5_bits);
+  SEAMLINE_DEVICE void before_exchange(const Args& args, Row<Geo>& row, Cluster<Spec, Geo>& cluster) {
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        row.exchanged[v][j] = get(row.in_allreduce_in[v], j);
+      }
+    }
+  }
+
+  template <class Geo>
+  SEAMLINE_DEVICE void after_exchange(const Args& args, Row<Geo>& row, Cluster<Spec, Geo>& cluster) {
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      f32 r4[LANE];
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        r4[j] = row.exchanged[v][j] + get(row.in_residual_in[v], j);  // residual_out
+      }
+      Packed<bf16> r5;
+      pack(r5, r4);  // residual_out
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], r5);
+    }
   }
 };
 

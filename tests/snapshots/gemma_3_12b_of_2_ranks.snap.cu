@@ -17,87 +17,103 @@ struct Args {
 struct Spec {
   typedef ::Args Args;
   typedef bf16 Wire;
-  static constexpr int HIDDEN = 3840, TOP_K = 0, RANKS = 2;
-  static constexpr int PHASES = 4, EXCHANGE_PHASE = 0, MAX_SUMS = 1;
+  static constexpr int HIDDEN = 3840, TOP_K = 0, RANKS = 2, MAX_SUMS = 1;
   static constexpr bool SUMS_AFTER_EXCHANGE = true;
-  template <int PHASE> SEAMLINE_CONSTEXPR int sums() { return PHASE == 1 ? 1 : PHASE == 2 ? 1 : 0; }
 
-  // Per channel, read before the wait.
-  struct Constants { Packed<bf16> in_post_gamma; Packed<bf16> in_pre_gamma; };
-  // Per token.
-  struct Inputs { Packed<bf16> in_allreduce_in; Packed<bf16> in_residual_in; };
-  // What later phases read.
-  struct Live { Packed<bf16> r18; };
-  // One value per token or launch.
-  struct Scalars { f32 r7; f32 r23; f32 r9; f32 r10; f32 r11; f32 r13; f32 r25; f32 r26; f32 r27; f32 r29; };
-
-  SEAMLINE_DEVICE void load_constants(const Args& args, const Site& at, Constants& to) {
-    to.in_post_gamma = load_lane<Constant, bf16, HIDDEN>(args.in_post_gamma, at);
-    to.in_pre_gamma = load_lane<Constant, bf16, HIDDEN>(args.in_pre_gamma, at);
-  }
-  template <bool BEFORE, bool AFTER>
-  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
-    if constexpr (BEFORE) to.in_allreduce_in = load_lane<Constant, bf16, HIDDEN>(args.in_allreduce_in + at.token * HIDDEN, at);
-    if constexpr (AFTER) to.in_residual_in = load_lane<Constant, bf16, HIDDEN>(args.in_residual_in + at.token * HIDDEN, at);
-  }
-
-  SEAMLINE_DEVICE void scalars(Int<0>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-  }
+  // What a thread holds of a token.
   template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    exchanged = unpack(in.in_allreduce_in);
+  struct Row : Site<Spec, Geo> {
+    Packed<bf16> in_post_gamma[Geo::VECTORS];
+    Packed<bf16> in_pre_gamma[Geo::VECTORS];
+    Packed<bf16> in_allreduce_in[Geo::VECTORS];
+    Packed<bf16> in_residual_in[Geo::VECTORS];
+    f32 exchanged[Geo::VECTORS][LANE];  // what goes into the collective, then what comes out
+    Packed<bf16> r15[Geo::VECTORS];  // residual_out
+  };
+
+  // Per channel: before the wait.
+  template <class Geo>
+  SEAMLINE_DEVICE void load_constants(const Args& args, Row<Geo>& row) {
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      load_lane<Constant, HIDDEN>(row.in_post_gamma[v], args.in_post_gamma, row.lane[v], row.channels[v]);
+      load_lane<Constant, HIDDEN>(row.in_pre_gamma[v], args.in_pre_gamma, row.lane[v], row.channels[v]);
+    }
+  }
+  // Per token: what is needed up to the exchange, after it, or both.
+  template <bool BEFORE, bool AFTER, class Geo>
+  SEAMLINE_DEVICE void load_inputs(const Args& args, Row<Geo>& row) {
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      if constexpr (BEFORE) load_lane<Constant, HIDDEN>(row.in_allreduce_in[v], args.in_allreduce_in + row.token * HIDDEN, row.lane[v], row.channels[v]);
+      if constexpr (AFTER) load_lane<Constant, HIDDEN>(row.in_residual_in[v], args.in_residual_in + row.token * HIDDEN, row.lane[v], row.channels[v]);
+    }
   }
 
-  SEAMLINE_DEVICE void scalars(Int<1>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-  }
   template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    partial[0] = lane_sum_of_squares<HIDDEN>(exchanged, at);
-  }
-  SEAMLINE_DEVICE void totals(Int<1>, const f32* total, Scalars& scalar) {
-    scalar.r7 = total[0];
+  SEAMLINE_DEVICE void before_exchange(const Args& args, Row<Geo>& row, Cluster<Spec, Geo>& cluster) {
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        row.exchanged[v][j] = get(row.in_allreduce_in[v], j);
+      }
+    }
   }
 
-  SEAMLINE_DEVICE void scalars(Int<2>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-    scalar.r9 = div(scalar.r7, 3840.0f);
-    scalar.r10 = add(scalar.r9, args.in_eps.value);
-    scalar.r11 = sqrt(scalar.r10);
-    scalar.r13 = reciprocal(scalar.r11);
-  }
   template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<2>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    const Lane r5 = add(1.0f, unpack(constant.in_post_gamma));
-    const Lane r14 = mul(exchanged, scalar.r13);
-    const Lane r15 = mul(r14, r5);
-    const Lane r17 = add(r15, unpack(in.in_residual_in));  // residual_out
-    const Packed<bf16> r18_bits = pack<bf16>(r17);  // residual_out
-    const Lane r18 = unpack(r18_bits);
-    live.r18 = r18_bits;
-    store_lane<Geo::STREAMING, bf16, HIDDEN>(args.out_residual_out + at.token * HIDDEN, at, r18_bits);
-    partial[0] = lane_sum_of_squares<HIDDEN>(r18, at);
-  }
-  SEAMLINE_DEVICE void totals(Int<2>, const f32* total, Scalars& scalar) {
-    scalar.r23 = total[0];
-  }
-
-  SEAMLINE_DEVICE void scalars(Int<3>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-    scalar.r25 = div(scalar.r23, 3840.0f);
-    scalar.r26 = add(scalar.r25, args.in_eps.value);
-    scalar.r27 = sqrt(scalar.r26);
-    scalar.r29 = reciprocal(scalar.r27);
-  }
-  template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<3>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    const Lane r22 = add(1.0f, unpack(constant.in_pre_gamma));
-    const Lane r30 = mul(unpack(live.r18), scalar.r29);
-    const Lane r31 = mul(r30, r22);  // norm_out
-    const Packed<bf16> r32_bits = pack<bf16>(r31);  // norm_out
-    const Lane r32 = unpack(r32_bits);
-    store_lane<Geo::STREAMING, bf16, HIDDEN>(args.out_norm_out + at.token * HIDDEN, at, r32_bits);
+  SEAMLINE_DEVICE void after_exchange(const Args& args, Row<Geo>& row, Cluster<Spec, Geo>& cluster) {
+    f32 partial1[1][Geo::VECTORS], total1[1];
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      partial1[0][v] = 0.0f;
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        partial1[0][v] = add_square(partial1[0][v], row.exchanged[v][j]);
+      }
+    }
+    cluster.reduce(row, partial1, total1);
+    const f32 r7 = total1[0];
+    const f32 r8 = device::divide(r7, 3840.0f);
+    const f32 r9 = r8 + args.in_eps.value;
+    const f32 r10 = device::inverse_sqrt(r9);
+    f32 partial2[1][Geo::VECTORS], total2[1];
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      f32 r14[LANE];
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        const f32 r5 = 1.0f + get(row.in_post_gamma[v], j);
+        const f32 r11 = row.exchanged[v][j] * r10;
+        const f32 r12 = r11 * r5;
+        r14[j] = r12 + get(row.in_residual_in[v], j);  // residual_out
+      }
+      pack(row.r15[v], r14);  // residual_out
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r15[v]);
+      partial2[0][v] = 0.0f;
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        partial2[0][v] = add_square(partial2[0][v], get(row.r15[v], j));
+      }
+    }
+    cluster.reduce(row, partial2, total2);
+    const f32 r20 = total2[0];
+    const f32 r21 = device::divide(r20, 3840.0f);
+    const f32 r22 = r21 + args.in_eps.value;
+    const f32 r23 = device::inverse_sqrt(r22);
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      f32 r25[LANE];
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        const f32 r19 = 1.0f + get(row.in_pre_gamma[v], j);
+        const f32 r24 = get(row.r15[v], j) * r23;
+        r25[j] = r24 * r19;  // norm_out
+      }
+      Packed<bf16> r26;
+      pack(r26, r25);  // norm_out
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_norm_out + row.token * HIDDEN, row.lane[v], row.channels[v], r26);
+    }
   }
 };
 

@@ -18,63 +18,74 @@ struct Args {
 
 struct Spec {
   typedef ::Args Args;
-  static constexpr int HIDDEN = 7168, TOP_K = 8, RANKS = 1;
-  static constexpr int PHASES = 2, EXCHANGE_PHASE = -1, MAX_SUMS = 1;
-  static constexpr bool SUMS_AFTER_EXCHANGE = true;
-  template <int PHASE> SEAMLINE_CONSTEXPR int sums() { return PHASE == 0 ? 1 : 0; }
+  static constexpr int HIDDEN = 7168, TOP_K = 8, RANKS = 1, MAX_SUMS = 1;
 
-  // Per channel, read before the wait.
-  struct Constants { Packed<bf16> in_rms_gamma; };
-  // Per token.
-  struct Inputs { Packed<bf16> in_shared_expert_output; Packed<bf16> in_residual_in; };
-  // What later phases read.
-  struct Live { Packed<bf16> r5; };
-  // One value per token or launch.
-  struct Scalars { f32 r9; f32 r11; f32 r12; f32 r13; f32 r15; };
-
-  SEAMLINE_DEVICE void load_constants(const Args& args, const Site& at, Constants& to) {
-    to.in_rms_gamma = load_lane<Constant, bf16, HIDDEN>(args.in_rms_gamma, at);
-  }
-  template <bool BEFORE, bool AFTER>
-  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
-    to.in_shared_expert_output = load_lane<Constant, bf16, HIDDEN>(args.in_shared_expert_output + at.token * HIDDEN, at);
-    to.in_residual_in = load_lane<Constant, bf16, HIDDEN>(args.in_residual_in + at.token * HIDDEN, at);
-  }
-
-  SEAMLINE_DEVICE void scalars(Int<0>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-  }
+  // What a thread holds of a token.
   template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    const Lane r0 = finalize<Spec, Geo::BATCH>(
-      args.in_gemm2_out, args.rows_gemm2_out, args.in_expanded_idx_to_permuted_idx, args.in_expert_scale_factor,
-      at, &args.status->out_of_range);
-    const Lane r2 = add(r0, unpack(in.in_shared_expert_output));  // local
-    const Lane r4 = add(r2, unpack(in.in_residual_in));  // residual_out
-    const Packed<bf16> r5_bits = pack<bf16>(r4);  // residual_out
-    const Lane r5 = unpack(r5_bits);
-    live.r5 = r5_bits;
-    store_lane<Geo::STREAMING, bf16, HIDDEN>(args.out_residual_out + at.token * HIDDEN, at, r5_bits);
-    partial[0] = lane_sum_of_squares<HIDDEN>(r5, at);
+  struct Row : Site<Spec, Geo> {
+    Packed<bf16> in_rms_gamma[Geo::VECTORS];
+    Packed<bf16> in_shared_expert_output[Geo::VECTORS];
+    Packed<bf16> in_residual_in[Geo::VECTORS];
+    Packed<bf16> r5[Geo::VECTORS];  // residual_out
+  };
+
+  // Per channel: before the wait.
+  template <class Geo>
+  SEAMLINE_DEVICE void load_constants(const Args& args, Row<Geo>& row) {
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      load_lane<Constant, HIDDEN>(row.in_rms_gamma[v], args.in_rms_gamma, row.lane[v], row.channels[v]);
+    }
   }
-  SEAMLINE_DEVICE void totals(Int<0>, const f32* total, Scalars& scalar) {
-    scalar.r9 = total[0];
+  // Per token: what is needed up to the exchange, after it, or both.
+  template <bool BEFORE, bool AFTER, class Geo>
+  SEAMLINE_DEVICE void load_inputs(const Args& args, Row<Geo>& row) {
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      load_lane<Constant, HIDDEN>(row.in_shared_expert_output[v], args.in_shared_expert_output + row.token * HIDDEN, row.lane[v], row.channels[v]);
+      load_lane<Constant, HIDDEN>(row.in_residual_in[v], args.in_residual_in + row.token * HIDDEN, row.lane[v], row.channels[v]);
+    }
   }
 
-  SEAMLINE_DEVICE void scalars(Int<1>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-    scalar.r11 = div(scalar.r9, 7168.0f);
-    scalar.r12 = add(scalar.r11, args.in_eps.value);
-    scalar.r13 = sqrt(scalar.r12);
-    scalar.r15 = reciprocal(scalar.r13);
-  }
   template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    const Lane r16 = mul(unpack(live.r5), scalar.r15);
-    const Lane r17 = mul(r16, unpack(constant.in_rms_gamma));  // norm_out
-    const Packed<bf16> r18_bits = pack<bf16>(r17);  // norm_out
-    const Lane r18 = unpack(r18_bits);
-    store_lane<Geo::STREAMING, bf16, HIDDEN>(args.out_norm_out + at.token * HIDDEN, at, r18_bits);
+  SEAMLINE_DEVICE void compute(const Args& args, Row<Geo>& row, Cluster<Spec, Geo>& cluster) {
+    f32 partial0[1][Geo::VECTORS], total0[1];
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      f32 r0[LANE];
+      finalize<Spec, Geo::BATCH>(r0, args.in_gemm2_out, args.rows_gemm2_out, args.in_expanded_idx_to_permuted_idx + row.token * TOP_K,
+        args.in_expert_scale_factor + row.token * TOP_K, row.lane[v], row.channels[v], &args.status->out_of_range);
+      f32 r4[LANE];
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        const f32 r2 = r0[j] + get(row.in_shared_expert_output[v], j);  // local
+        r4[j] = r2 + get(row.in_residual_in[v], j);  // residual_out
+      }
+      pack(row.r5[v], r4);  // residual_out
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r5[v]);
+      partial0[0][v] = 0.0f;
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        partial0[0][v] = add_square(partial0[0][v], get(row.r5[v], j));
+      }
+    }
+    cluster.reduce(row, partial0, total0);
+    const f32 r9 = total0[0];
+    const f32 r10 = device::divide(r9, 7168.0f);
+    const f32 r11 = r10 + args.in_eps.value;
+    const f32 r12 = device::inverse_sqrt(r11);
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      f32 r14[LANE];
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        const f32 r13 = get(row.r5[v], j) * r12;
+        r14[j] = r13 * get(row.in_rms_gamma[v], j);  // norm_out
+      }
+      Packed<bf16> r15;
+      pack(r15, r14);  // norm_out
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_norm_out + row.token * HIDDEN, row.lane[v], row.channels[v], r15);
+    }
   }
 };
 

@@ -14,59 +14,70 @@ struct Args {
 
 struct Spec {
   typedef ::Args Args;
-  static constexpr int HIDDEN = 4096, TOP_K = 0, RANKS = 1;
-  static constexpr int PHASES = 2, EXCHANGE_PHASE = -1, MAX_SUMS = 1;
-  static constexpr bool SUMS_AFTER_EXCHANGE = true;
-  template <int PHASE> SEAMLINE_CONSTEXPR int sums() { return PHASE == 0 ? 1 : 0; }
+  static constexpr int HIDDEN = 4096, TOP_K = 0, RANKS = 1, MAX_SUMS = 1;
 
-  // Per channel, read before the wait.
-  struct Constants { Packed<bf16> in_rms_gamma; };
-  // Per token.
-  struct Inputs { Packed<bf16> in_x; Packed<bf16> in_residual_in; };
-  // What later phases read.
-  struct Live { Packed<bf16> r3; };
-  // One value per token or launch.
-  struct Scalars { f32 r7; f32 r9; f32 r10; f32 r11; f32 r13; };
-
-  SEAMLINE_DEVICE void load_constants(const Args& args, const Site& at, Constants& to) {
-    to.in_rms_gamma = load_lane<Constant, bf16, HIDDEN>(args.in_rms_gamma, at);
-  }
-  template <bool BEFORE, bool AFTER>
-  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
-    to.in_x = load_lane<Constant, bf16, HIDDEN>(args.in_x + at.token * HIDDEN, at);
-    to.in_residual_in = load_lane<Constant, bf16, HIDDEN>(args.in_residual_in + at.token * HIDDEN, at);
-  }
-
-  SEAMLINE_DEVICE void scalars(Int<0>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-  }
+  // What a thread holds of a token.
   template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    const Lane r2 = add(unpack(in.in_x), unpack(in.in_residual_in));  // residual_out
-    const Packed<bf16> r3_bits = pack<bf16>(r2);  // residual_out
-    const Lane r3 = unpack(r3_bits);
-    live.r3 = r3_bits;
-    store_lane<Geo::STREAMING, bf16, HIDDEN>(args.out_residual_out + at.token * HIDDEN, at, r3_bits);
-    partial[0] = lane_sum_of_squares<HIDDEN>(r3, at);
+  struct Row : Site<Spec, Geo> {
+    Packed<bf16> in_rms_gamma[Geo::VECTORS];
+    Packed<bf16> in_x[Geo::VECTORS];
+    Packed<bf16> in_residual_in[Geo::VECTORS];
+    Packed<bf16> r3[Geo::VECTORS];  // residual_out
+  };
+
+  // Per channel: before the wait.
+  template <class Geo>
+  SEAMLINE_DEVICE void load_constants(const Args& args, Row<Geo>& row) {
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      load_lane<Constant, HIDDEN>(row.in_rms_gamma[v], args.in_rms_gamma, row.lane[v], row.channels[v]);
+    }
   }
-  SEAMLINE_DEVICE void totals(Int<0>, const f32* total, Scalars& scalar) {
-    scalar.r7 = total[0];
+  // Per token: what is needed up to the exchange, after it, or both.
+  template <bool BEFORE, bool AFTER, class Geo>
+  SEAMLINE_DEVICE void load_inputs(const Args& args, Row<Geo>& row) {
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      load_lane<Constant, HIDDEN>(row.in_x[v], args.in_x + row.token * HIDDEN, row.lane[v], row.channels[v]);
+      load_lane<Constant, HIDDEN>(row.in_residual_in[v], args.in_residual_in + row.token * HIDDEN, row.lane[v], row.channels[v]);
+    }
   }
 
-  SEAMLINE_DEVICE void scalars(Int<1>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-    scalar.r9 = div(scalar.r7, 4096.0f);
-    scalar.r10 = add(scalar.r9, args.in_eps.value);
-    scalar.r11 = sqrt(scalar.r10);
-    scalar.r13 = reciprocal(scalar.r11);
-  }
   template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    const Lane r14 = mul(unpack(live.r3), scalar.r13);
-    const Lane r15 = mul(r14, unpack(constant.in_rms_gamma));  // norm_out
-    const Packed<bf16> r16_bits = pack<bf16>(r15);  // norm_out
-    const Lane r16 = unpack(r16_bits);
-    store_lane<Geo::STREAMING, bf16, HIDDEN>(args.out_norm_out + at.token * HIDDEN, at, r16_bits);
+  SEAMLINE_DEVICE void compute(const Args& args, Row<Geo>& row, Cluster<Spec, Geo>& cluster) {
+    f32 partial0[1][Geo::VECTORS], total0[1];
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      f32 r2[LANE];
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        r2[j] = get(row.in_x[v], j) + get(row.in_residual_in[v], j);  // residual_out
+      }
+      pack(row.r3[v], r2);  // residual_out
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r3[v]);
+      partial0[0][v] = 0.0f;
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        partial0[0][v] = add_square(partial0[0][v], get(row.r3[v], j));
+      }
+    }
+    cluster.reduce(row, partial0, total0);
+    const f32 r7 = total0[0];
+    const f32 r8 = device::divide(r7, 4096.0f);
+    const f32 r9 = r8 + args.in_eps.value;
+    const f32 r10 = device::inverse_sqrt(r9);
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      f32 r12[LANE];
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        const f32 r11 = get(row.r3[v], j) * r10;
+        r12[j] = r11 * get(row.in_rms_gamma[v], j);  // norm_out
+      }
+      Packed<bf16> r13;
+      pack(r13, r12);  // norm_out
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_norm_out + row.token * HIDDEN, row.lane[v], row.channels[v], r13);
+    }
   }
 };
 

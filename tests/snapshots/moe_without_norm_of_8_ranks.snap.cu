@@ -16,47 +16,52 @@ struct Args {
 struct Spec {
   typedef ::Args Args;
   typedef bf16 Wire;
-  static constexpr int HIDDEN = 7168, TOP_K = 8, RANKS = 8;
-  static constexpr int PHASES = 2, EXCHANGE_PHASE = 0, MAX_SUMS = 0;
+  static constexpr int HIDDEN = 7168, TOP_K = 8, RANKS = 8, MAX_SUMS = 0;
   static constexpr bool SUMS_AFTER_EXCHANGE = false;
-  template <int PHASE> SEAMLINE_CONSTEXPR int sums() { return 0; }
 
-  // Per channel, read before the wait.
-  struct Constants { };
-  // Per token.
-  struct Inputs { Packed<bf16> in_shared_expert_output; };
-  // What later phases read.
-  struct Live { };
-  // One value per token or launch.
-  struct Scalars { };
-
-  SEAMLINE_DEVICE void load_constants(const Args& args, const Site& at, Constants& to) {
-  }
-  template <bool BEFORE, bool AFTER>
-  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
-    if constexpr (BEFORE) to.in_shared_expert_output = load_lane<Constant, bf16, HIDDEN>(args.in_shared_expert_output + at.token * HIDDEN, at);
-  }
-
-  SEAMLINE_DEVICE void scalars(Int<0>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-  }
+  // What a thread holds of a token.
   template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    const Lane r0 = finalize<Spec, Geo::BATCH>(
-      args.in_gemm2_out, args.rows_gemm2_out, args.in_expanded_idx_to_permuted_idx, args.in_expert_scale_factor,
-      at, &args.status->out_of_range);
-    const Lane r2 = add(r0, unpack(in.in_shared_expert_output));  // local
-    exchanged = r2;
+  struct Row : Site<Spec, Geo> {
+    Packed<bf16> in_shared_expert_output[Geo::VECTORS];
+    f32 exchanged[Geo::VECTORS][LANE];  // what goes into the collective, then what comes out
+  };
+
+  // Per channel: before the wait.
+  template <class Geo>
+  SEAMLINE_DEVICE void load_constants(const Args& args, Row<Geo>& row) {
+  }
+  // Per token: what is needed up to the exchange, after it, or both.
+  template <bool BEFORE, bool AFTER, class Geo>
+  SEAMLINE_DEVICE void load_inputs(const Args& args, Row<Geo>& row) {
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      if constexpr (BEFORE) load_lane<Constant, HIDDEN>(row.in_shared_expert_output[v], args.in_shared_expert_output + row.token * HIDDEN, row.lane[v], row.channels[v]);
+    }
   }
 
-  SEAMLINE_DEVICE void scalars(Int<1>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-  }
   template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    const Packed<bf16> r5_bits = pack<bf16>(exchanged);  // moe_out
-    const Lane r5 = unpack(r5_bits);
-    store_lane<Geo::STREAMING, bf16, HIDDEN>(args.out_moe_out + at.token * HIDDEN, at, r5_bits);
+  SEAMLINE_DEVICE void before_exchange(const Args& args, Row<Geo>& row, Cluster<Spec, Geo>& cluster) {
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      f32 r0[LANE];
+      finalize<Spec, Geo::BATCH>(r0, args.in_gemm2_out, args.rows_gemm2_out, args.in_expanded_idx_to_permuted_idx + row.token * TOP_K,
+        args.in_expert_scale_factor + row.token * TOP_K, row.lane[v], row.channels[v], &args.status->out_of_range);
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        const f32 r2 = r0[j] + get(row.in_shared_expert_output[v], j);  // local
+        row.exchanged[v][j] = r2;
+      }
+    }
+  }
+
+  template <class Geo>
+  SEAMLINE_DEVICE void after_exchange(const Args& args, Row<Geo>& row, Cluster<Spec, Geo>& cluster) {
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      Packed<bf16> r5;
+      pack(r5, row.exchanged[v]);  // moe_out
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_moe_out + row.token * HIDDEN, row.lane[v], row.channels[v], r5);
+    }
   }
 };
 

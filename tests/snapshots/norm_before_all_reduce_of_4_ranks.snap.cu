@@ -17,85 +17,101 @@ struct Args {
 struct Spec {
   typedef ::Args Args;
   typedef bf16 Wire;
-  static constexpr int HIDDEN = 4096, TOP_K = 0, RANKS = 4;
-  static constexpr int PHASES = 4, EXCHANGE_PHASE = 1, MAX_SUMS = 1;
+  static constexpr int HIDDEN = 4096, TOP_K = 0, RANKS = 4, MAX_SUMS = 1;
   static constexpr bool SUMS_AFTER_EXCHANGE = true;
-  template <int PHASE> SEAMLINE_CONSTEXPR int sums() { return PHASE == 0 ? 1 : PHASE == 2 ? 1 : 0; }
 
-  // Per channel, read before the wait.
-  struct Constants { Packed<bf16> in_post_gamma; Packed<bf16> in_pre_gamma; };
-  // Per token.
-  struct Inputs { Packed<bf16> in_x; Packed<bf16> in_residual_in; };
-  // What later phases read.
-  struct Live { Packed<bf16> r16; };
-  // One value per token or launch.
-  struct Scalars { f32 r3; f32 r5; f32 r6; f32 r7; f32 r9; f32 r19; f32 r21; f32 r22; f32 r23; f32 r25; };
-
-  SEAMLINE_DEVICE void load_constants(const Args& args, const Site& at, Constants& to) {
-    to.in_post_gamma = load_lane<Constant, bf16, HIDDEN>(args.in_post_gamma, at);
-    to.in_pre_gamma = load_lane<Constant, bf16, HIDDEN>(args.in_pre_gamma, at);
-  }
-  template <bool BEFORE, bool AFTER>
-  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
-    if constexpr (BEFORE) to.in_x = load_lane<Constant, bf16, HIDDEN>(args.in_x + at.token * HIDDEN, at);
-    if constexpr (AFTER) to.in_residual_in = load_lane<Constant, bf16, HIDDEN>(args.in_residual_in + at.token * HIDDEN, at);
-  }
-
-  SEAMLINE_DEVICE void scalars(Int<0>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-  }
+  // What a thread holds of a token.
   template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    partial[0] = lane_sum_of_squares<HIDDEN>(unpack(in.in_x), at);
+  struct Row : Site<Spec, Geo> {
+    Packed<bf16> in_post_gamma[Geo::VECTORS];
+    Packed<bf16> in_pre_gamma[Geo::VECTORS];
+    Packed<bf16> in_x[Geo::VECTORS];
+    Packed<bf16> in_residual_in[Geo::VECTORS];
+    f32 exchanged[Geo::VECTORS][LANE];  // what goes into the collective, then what comes out
+    Packed<bf16> r13[Geo::VECTORS];  // residual_out
+  };
+
+  // Per channel: before the wait.
+  template <class Geo>
+  SEAMLINE_DEVICE void load_constants(const Args& args, Row<Geo>& row) {
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      load_lane<Constant, HIDDEN>(row.in_post_gamma[v], args.in_post_gamma, row.lane[v], row.channels[v]);
+      load_lane<Constant, HIDDEN>(row.in_pre_gamma[v], args.in_pre_gamma, row.lane[v], row.channels[v]);
+    }
   }
-  SEAMLINE_DEVICE void totals(Int<0>, const f32* total, Scalars& scalar) {
-    scalar.r3 = total[0];
+  // Per token: what is needed up to the exchange, after it, or both.
+  template <bool BEFORE, bool AFTER, class Geo>
+  SEAMLINE_DEVICE void load_inputs(const Args& args, Row<Geo>& row) {
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      if constexpr (BEFORE) load_lane<Constant, HIDDEN>(row.in_x[v], args.in_x + row.token * HIDDEN, row.lane[v], row.channels[v]);
+      if constexpr (AFTER) load_lane<Constant, HIDDEN>(row.in_residual_in[v], args.in_residual_in + row.token * HIDDEN, row.lane[v], row.channels[v]);
+    }
   }
 
-  SEAMLINE_DEVICE void scalars(Int<1>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-    scalar.r5 = div(scalar.r3, 4096.0f);
-    scalar.r6 = add(scalar.r5, args.in_eps.value);
-    scalar.r7 = sqrt(scalar.r6);
-    scalar.r9 = reciprocal(scalar.r7);
-  }
   template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<1>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    const Lane r10 = mul(unpack(in.in_x), scalar.r9);
-    const Lane r11 = mul(r10, unpack(constant.in_post_gamma));
-    exchanged = r11;
+  SEAMLINE_DEVICE void before_exchange(const Args& args, Row<Geo>& row, Cluster<Spec, Geo>& cluster) {
+    f32 partial0[1][Geo::VECTORS], total0[1];
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      partial0[0][v] = 0.0f;
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        partial0[0][v] = add_square(partial0[0][v], get(row.in_x[v], j));
+      }
+    }
+    cluster.reduce(row, partial0, total0);
+    const f32 r3 = total0[0];
+    const f32 r4 = device::divide(r3, 4096.0f);
+    const f32 r5 = r4 + args.in_eps.value;
+    const f32 r6 = device::inverse_sqrt(r5);
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        const f32 r7 = get(row.in_x[v], j) * r6;
+        const f32 r8 = r7 * get(row.in_post_gamma[v], j);
+        row.exchanged[v][j] = r8;
+      }
+    }
   }
 
-  SEAMLINE_DEVICE void scalars(Int<2>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-  }
   template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<2>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    const Lane r15 = add(exchanged, unpack(in.in_residual_in));  // residual_out
-    const Packed<bf16> r16_bits = pack<bf16>(r15);  // residual_out
-    const Lane r16 = unpack(r16_bits);
-    live.r16 = r16_bits;
-    store_lane<Geo::STREAMING, bf16, HIDDEN>(args.out_residual_out + at.token * HIDDEN, at, r16_bits);
-    partial[0] = lane_sum_of_squares<HIDDEN>(r16, at);
-  }
-  SEAMLINE_DEVICE void totals(Int<2>, const f32* total, Scalars& scalar) {
-    scalar.r19 = total[0];
-  }
-
-  SEAMLINE_DEVICE void scalars(Int<3>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-    scalar.r21 = div(scalar.r19, 4096.0f);
-    scalar.r22 = add(scalar.r21, args.in_eps.value);
-    scalar.r23 = sqrt(scalar.r22);
-    scalar.r25 = reciprocal(scalar.r23);
-  }
-  template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<3>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    const Lane r26 = mul(unpack(live.r16), scalar.r25);
-    const Lane r27 = mul(r26, unpack(constant.in_pre_gamma));  // norm_out
-    const Packed<bf16> r28_bits = pack<bf16>(r27);  // norm_out
-    const Lane r28 = unpack(r28_bits);
-    store_lane<Geo::STREAMING, bf16, HIDDEN>(args.out_norm_out + at.token * HIDDEN, at, r28_bits);
+  SEAMLINE_DEVICE void after_exchange(const Args& args, Row<Geo>& row, Cluster<Spec, Geo>& cluster) {
+    f32 partial2[1][Geo::VECTORS], total2[1];
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      f32 r12[LANE];
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        r12[j] = row.exchanged[v][j] + get(row.in_residual_in[v], j);  // residual_out
+      }
+      pack(row.r13[v], r12);  // residual_out
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r13[v]);
+      partial2[0][v] = 0.0f;
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        partial2[0][v] = add_square(partial2[0][v], get(row.r13[v], j));
+      }
+    }
+    cluster.reduce(row, partial2, total2);
+    const f32 r16 = total2[0];
+    const f32 r17 = device::divide(r16, 4096.0f);
+    const f32 r18 = r17 + args.in_eps.value;
+    const f32 r19 = device::inverse_sqrt(r18);
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      f32 r21[LANE];
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        const f32 r20 = get(row.r13[v], j) * r19;
+        r21[j] = r20 * get(row.in_pre_gamma[v], j);  // norm_out
+      }
+      Packed<bf16> r22;
+      pack(r22, r21);  // norm_out
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_norm_out + row.token * HIDDEN, row.lane[v], row.channels[v], r22);
+    }
   }
 };
 

@@ -13,42 +13,51 @@ struct Args {
 
 struct Spec {
   typedef ::Args Args;
-  static constexpr int HIDDEN = 1001, TOP_K = 0, RANKS = 1;
-  static constexpr int PHASES = 1, EXCHANGE_PHASE = -1, MAX_SUMS = 0;
-  static constexpr bool SUMS_AFTER_EXCHANGE = false;
-  template <int PHASE> SEAMLINE_CONSTEXPR int sums() { return 0; }
+  static constexpr int HIDDEN = 1001, TOP_K = 0, RANKS = 1, MAX_SUMS = 0;
 
-  // Per channel, read before the wait.
-  struct Constants { Packed<bf16> in_bias; };
-  // Per token.
-  struct Inputs { Packed<bf16> in_x; f32 in_gate; };
-  // What later phases read.
-  struct Live { };
-  // One value per token or launch.
-  struct Scalars { f32 r8; };
-
-  SEAMLINE_DEVICE void load_constants(const Args& args, const Site& at, Constants& to) {
-    to.in_bias = load_lane<Constant, bf16, HIDDEN>(args.in_bias, at);
-  }
-  template <bool BEFORE, bool AFTER>
-  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {
-    to.in_x = load_lane<Constant, bf16, HIDDEN>(args.in_x + at.token * HIDDEN, at);
-    to.in_gate = load_element(args.in_gate + at.token);
-  }
-
-  SEAMLINE_DEVICE void scalars(Int<0>, const Args& args, const Site& at, const Inputs& in, Scalars& scalar) {
-    scalar.r8 = neg(args.in_scale.value);
-  }
+  // What a thread holds of a token.
   template <class Geo>
-  SEAMLINE_DEVICE void phase(Int<0>, const Args& args, const Site& at, const Constants& constant, const Inputs& in,
-    const Scalars& scalar, Live& live, Lane& exchanged, f32* partial) {
-    const Lane r3 = mul(unpack(in.in_x), in.in_gate);
-    const Lane r5 = sub(r3, unpack(constant.in_bias));
-    const Lane r6 = mul(0.5f, r5);
-    const Lane r9 = mul(r6, scalar.r8);  // out
-    const Packed<f32> r10_bits = pack<f32>(r9);  // out
-    const Lane r10 = unpack(r10_bits);
-    store_lane<Geo::STREAMING, f32, HIDDEN>(args.out_out + at.token * HIDDEN, at, r10_bits);
+  struct Row : Site<Spec, Geo> {
+    Packed<bf16> in_bias[Geo::VECTORS];
+    Packed<bf16> in_x[Geo::VECTORS];
+    f32 in_gate;
+  };
+
+  // Per channel: before the wait.
+  template <class Geo>
+  SEAMLINE_DEVICE void load_constants(const Args& args, Row<Geo>& row) {
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      load_lane<Constant, HIDDEN>(row.in_bias[v], args.in_bias, row.lane[v], row.channels[v]);
+    }
+  }
+  // Per token: what is needed up to the exchange, after it, or both.
+  template <bool BEFORE, bool AFTER, class Geo>
+  SEAMLINE_DEVICE void load_inputs(const Args& args, Row<Geo>& row) {
+    row.in_gate = load_element(args.in_gate + row.token);
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      load_lane<Constant, HIDDEN>(row.in_x[v], args.in_x + row.token * HIDDEN, row.lane[v], row.channels[v]);
+    }
+  }
+
+  template <class Geo>
+  SEAMLINE_DEVICE void compute(const Args& args, Row<Geo>& row, Cluster<Spec, Geo>& cluster) {
+    const f32 r8 = neg(args.in_scale.value);
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      f32 r9[LANE];
+      SEAMLINE_UNROLL
+      for (int j = 0; j < LANE; j++) {
+        const f32 r3 = get(row.in_x[v], j) * row.in_gate;
+        const f32 r5 = r3 - get(row.in_bias[v], j);
+        const f32 r6 = 0.5f * r5;
+        r9[j] = r6 * r8;  // out
+      }
+      Packed<f32> r10;
+      pack(r10, r9);  // out
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_out + row.token * HIDDEN, row.lane[v], row.channels[v], r10);
+    }
   }
 };
 

@@ -8,6 +8,7 @@ use crate::abi::{self, Slot};
 use crate::phases::Phases;
 use crate::program::{Inst, Program, Reg};
 use crate::{ParamId, Role};
+use phase::vectors;
 use std::fmt::Write;
 
 /// What the file is, in comments.
@@ -74,28 +75,27 @@ pub(super) fn policy(program: &Program) -> String {
     if program.exchanges() {
         writeln!(text, "  typedef {} Wire;", d.wire).unwrap();
     }
-    writeln!(text, "  static constexpr int HIDDEN = {}, TOP_K = {}, RANKS = {};", d.hidden, d.top_k, d.ranks)
-        .unwrap();
     let sums: Vec<_> = cut.phases.phases.iter().map(|p| p.sums.len()).collect();
     let most = sums.iter().max().copied().unwrap_or(0);
-    let exchange = cut.phases.exchange.map_or(-1, |e| e as i64);
     writeln!(
         text,
-        "  static constexpr int PHASES = {}, EXCHANGE_PHASE = {exchange}, MAX_SUMS = {most};",
-        sums.len()
+        "  static constexpr int HIDDEN = {}, TOP_K = {}, RANKS = {}, MAX_SUMS = {most};",
+        d.hidden, d.top_k, d.ranks
     )
     .unwrap();
-    let after = sums.iter().skip((exchange + 1) as usize).any(|s| *s > 0);
-    writeln!(text, "  static constexpr bool SUMS_AFTER_EXCHANGE = {after};").unwrap();
-    let count = sums.iter().enumerate().rev().fold(String::from("0"), |rest, (i, n)| match n {
-        0 => rest,
-        _ => format!("PHASE == {i} ? {n} : {rest}"),
-    });
-    writeln!(text, "  template <int PHASE> SEAMLINE_CONSTEXPR int sums() {{ return {count}; }}\n").unwrap();
-    text += &cut.structs();
+    if let Some(exchange) = cut.phases.exchange {
+        let after = sums.iter().skip(exchange + 1).any(|s| *s > 0);
+        writeln!(text, "  static constexpr bool SUMS_AFTER_EXCHANGE = {after};").unwrap();
+    }
+    text += &cut.row();
     text += &cut.loads();
-    for i in 0..cut.phases.phases.len() {
-        text += &cut.phase(i);
+    let all = 0..sums.len();
+    match cut.phases.exchange {
+        None => text += &cut.function("compute", all),
+        Some(exchange) => {
+            text += &cut.function("before_exchange", 0..exchange + 1);
+            text += &cut.function("after_exchange", exchange + 1..all.end);
+        }
     }
     text + "};\n"
 }
@@ -104,6 +104,7 @@ pub(super) fn policy(program: &Program) -> String {
 struct Cut<'a> {
     program: &'a Program,
     phases: Phases,
+    /// Values per channel that a later phase reads.
     live: Vec<Reg>,
 }
 
@@ -138,61 +139,68 @@ impl<'a> Cut<'a> {
         self.loaded(|r| matches!(r, Role::Tokens(_) | Role::PerToken(_)))
     }
 
-    fn structs(&self) -> String {
-        let mut text = String::new();
-        let mut one = |name: &str, members: Vec<String>, what: &str| {
-            let members: String = members.iter().map(|m| format!(" {m};")).collect();
-            writeln!(text, "  // {what}\n  struct {name} {{{members} }};").unwrap();
-        };
-        let packed = |p: ParamId| format!("Packed<{}> {}", self.program.param_dtype(p), self.field(p));
-        one(
-            "Constants",
-            self.constants().iter().map(|(_, p)| packed(*p)).collect(),
-            "Per channel, read before the wait.",
+    /// `struct Row`: what a thread holds of a token from one function to the next.
+    fn row(&self) -> String {
+        let mut text = String::from(
+            "\n  // What a thread holds of a token.\n  template <class Geo>\n  struct Row : Site<Spec, Geo> {\n",
         );
-        let input = |p: ParamId| match self.program.param(p).role {
-            Role::PerToken(_) => format!("f32 {}", self.field(p)),
-            _ => packed(p),
-        };
-        one("Inputs", self.inputs().iter().map(|(_, p)| input(*p)).collect(), "Per token.");
-        let live = self.live.iter().map(|r| match self.program.line(*r).inst {
-            Inst::Round(_, dtype) => format!("Packed<{dtype}> {}", self.local(*r)),
-            _ => format!("Lane {}", self.local(*r)),
-        });
-        one("Live", live.collect(), "What later phases read.");
-        let phases = self.phases.phases.iter();
-        let scalars =
-            phases.flat_map(|p| p.sums.iter().chain(&p.scalars)).map(|r| format!("f32 {}", self.local(*r)));
-        one("Scalars", scalars.collect(), "One value per token or launch.");
-        text + "\n"
+        for (_, p) in self.constants().into_iter().chain(self.inputs()) {
+            let (dtype, field) = (self.program.param_dtype(p), self.field(p));
+            match self.program.param(p).role {
+                Role::PerToken(_) => writeln!(text, "    f32 {field};"),
+                _ => writeln!(text, "    Packed<{dtype}> {field}[Geo::VECTORS];"),
+            }
+            .unwrap();
+        }
+        if self.phases.exchange.is_some() {
+            text += "    f32 exchanged[Geo::VECTORS][LANE];  // what goes into the collective, then what comes out\n";
+        }
+        for reg in &self.live {
+            let (name, comment) = (self.local(*reg), self.comment(*reg));
+            match self.program.line(*reg).inst {
+                Inst::Round(_, dtype) => writeln!(text, "    Packed<{dtype}> {name}[Geo::VECTORS];{comment}"),
+                _ => writeln!(text, "    f32 {name}[Geo::VECTORS][LANE];{comment}"),
+            }
+            .unwrap();
+        }
+        for (reg, _) in self.program.regs().filter(|(reg, _)| self.carried(*reg)) {
+            writeln!(text, "    f32 {};{}", self.local(reg), self.comment(reg)).unwrap();
+        }
+        text + "  };\n\n"
     }
 
     fn loads(&self) -> String {
         let mut text = String::from(
-            "  SEAMLINE_DEVICE void load_constants(const Args& args, const Site& at, Constants& to) {\n",
+            "  // Per channel: before the wait.\n  template <class Geo>\n  SEAMLINE_DEVICE void load_constants(const Args& args, Row<Geo>& row) {\n",
         );
-        for (_, p) in self.constants() {
-            let (t, f) = (self.program.param_dtype(p), self.field(p));
-            writeln!(text, "    to.{f} = load_lane<Constant, {t}, HIDDEN>(args.{f}, at);").unwrap();
-        }
-        text += "  }\n  template <bool BEFORE, bool AFTER>\n  SEAMLINE_DEVICE void load_inputs(const Args& args, const Site& at, Inputs& to) {\n";
+        let lane = |how: &str, field: &str, offset: &str| {
+            format!(
+                "load_lane<{how}, HIDDEN>(row.{field}[v], args.{field}{offset}, row.lane[v], row.channels[v]);\n"
+            )
+        };
+        let constants = self.constants().into_iter().map(|(_, p)| lane("Constant", &self.field(p), ""));
+        text += &vectors(&constants.collect::<String>());
+        text += "  }\n  // Per token: what is needed up to the exchange, after it, or both.\n  template <bool BEFORE, bool AFTER, class Geo>\n  SEAMLINE_DEVICE void load_inputs(const Args& args, Row<Geo>& row) {\n";
+        let mut lanes = String::new();
         for (reg, p) in self.inputs() {
-            let (t, f) = (self.program.param_dtype(p), self.field(p));
-            let load = match self.program.param(p).role {
-                Role::PerToken(_) => format!("load_element(args.{f} + at.token)"),
-                _ => {
-                    let how = if self.program.param(p).in_place.is_some() { "InPlace" } else { "Constant" };
-                    format!("load_lane<{how}, {t}, HIDDEN>(args.{f} + at.token * HIDDEN, at)")
-                }
-            };
+            let field = self.field(p);
             let when = match self.needed(reg) {
                 (true, true) => "",
                 (true, false) => "if constexpr (BEFORE) ",
                 _ => "if constexpr (AFTER) ",
             };
-            writeln!(text, "    {when}to.{f} = {load};").unwrap();
+            match self.program.param(p).role {
+                Role::PerToken(_) => {
+                    writeln!(text, "    {when}row.{field} = load_element(args.{field} + row.token);").unwrap()
+                }
+                _ => {
+                    let how = if self.program.param(p).in_place.is_some() { "InPlace" } else { "Constant" };
+                    lanes += when;
+                    lanes += &lane(how, &field, " + row.token * HIDDEN");
+                }
+            }
         }
-        text + "  }\n"
+        text + &vectors(&lanes) + "  }\n"
     }
 
     /// Whether phases up to the exchange, and phases after it, read `reg`.
@@ -207,5 +215,15 @@ impl<'a> Cut<'a> {
             }
         }
         needed
+    }
+
+    /// Whether `reg` is computed per token or launch up to the exchange, and read after it.
+    fn carried(&self, reg: Reg) -> bool {
+        let line = self.program.line(reg);
+        let computed = !matches!(line.inst, Inst::Load(_) | Inst::Const(_) | Inst::Store(..));
+        computed && !line.space.has_channels() && self.needed(reg).1 && {
+            let exchange = self.phases.exchange;
+            exchange.is_some() && self.phases.phase(reg) <= exchange
+        }
     }
 }

@@ -132,12 +132,9 @@ impl Lowering<'_> {
             Op::RmsNorm { x, w, eps } => {
                 let (x, w, eps) = (self.need(x)?, self.need(w)?, self.need(eps)?);
                 let sum = self.push(Inst::RowSum { x, squares: true });
-                let hidden = self.push(Inst::Const((self.dims.hidden as f32).to_bits()));
-                let mean = self.push(Inst::Div(sum, hidden));
+                let mean = self.push(Inst::Mean(sum));
                 let shifted = self.push(Inst::Add(mean, eps));
-                let root = self.push(Inst::Sqrt(shifted));
-                let one = self.push(Inst::Const(1f32.to_bits()));
-                let scale = self.push(Inst::Div(one, root));
+                let scale = self.push(Inst::InverseSqrt(shifted));
                 let scaled = self.push(Inst::Mul(x, scale));
                 self.push(Inst::Mul(scaled, w))
             }

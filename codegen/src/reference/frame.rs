@@ -88,11 +88,14 @@ impl<'a, R: Real> Frame<'a, R> {
                 self.stray_rows += self.finalize(rows, map, weights, token, i);
             }
             Inst::Neg(x) => unary(out, value(x), |x| -x),
-            Inst::Sqrt(x) => unary(out, value(x), R::sqrt),
+            Inst::Mean(sum) => {
+                let hidden = R::from(self.program.dims.hidden as f32);
+                unary(out, value(sum), |sum| sum / hidden);
+            }
+            Inst::InverseSqrt(x) => unary(out, value(x), |x| R::from(1.0) / x.sqrt()),
             Inst::Add(a, b) => binary(out, value(a), value(b), |a, b| a + b),
             Inst::Sub(a, b) => binary(out, value(a), value(b), |a, b| a - b),
             Inst::Mul(a, b) => binary(out, value(a), value(b), |a, b| a * b),
-            Inst::Div(a, b) => binary(out, value(a), value(b), |a, b| a / b),
             Inst::Round(x, dtype) => {
                 out.copy_from_slice(value(x));
                 R::round(dtype, out);

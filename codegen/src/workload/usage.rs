@@ -26,7 +26,7 @@ impl Usage {
             if line.after_exchange && !matches!(line.inst, Inst::AllReduce(_)) {
                 usage.after_exchange |= through;
             }
-            if let Inst::Sqrt(shifted) = line.inst
+            if let Inst::InverseSqrt(shifted) = line.inst
                 && let Inst::Add(_, epsilon) = program.line(shifted).inst
                 && let Inst::Load(p) = program.line(epsilon).inst
             {

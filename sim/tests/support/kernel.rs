@@ -8,7 +8,9 @@ use std::sync::Arc;
 pub fn build(body: &str) -> Result<Arc<Library>, SimError> {
     let text = format!(
         "#line 1 \"{}\"\n{}\n\
-         #define POLL(p) ({{ Words<4> v; device::exchange_load16(v.w, p, true); v; }})\n\
+         struct Words {{ u32 w[4]; }};\n\
+         #define POLL(p) ({{ Words v; device::exchange_load16(v.w, p, true); v; }})\n\
+         #define PUSH(p, ...) ({{ const u32 w[4] = {{__VA_ARGS__}}; device::exchange_push16(p, w); }})\n\
          #line 1 \"test.cu\"\n\
          struct Args {{ u32 *a, *b, *c, *d; }};\n\
          SEAMLINE_KERNEL(1024, 1) kernel(SEAMLINE_PARAM Args args) {{\n{body}\n}}\n",

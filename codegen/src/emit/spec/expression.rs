@@ -1,6 +1,7 @@
-//! One instruction as a C++ expression.
+//! One instruction as a C++ expression of one channel, or of one value per token.
 
 use super::Cut;
+use super::phase::Lanes;
 use crate::Role;
 use crate::program::{Inst, Reg};
 
@@ -10,59 +11,58 @@ impl Cut<'_> {
         format!("r{}", reg.0)
     }
 
-    /// How phase `at` reads `reg`.
-    pub(super) fn read(&self, reg: Reg, at: usize) -> String {
-        let line = self.program.line(reg);
-        match line.inst {
+    /// The user's name for a value.
+    pub(super) fn comment(&self, reg: Reg) -> String {
+        self.program.line(reg).name.as_ref().map_or(String::new(), |n| format!("  // {n}"))
+    }
+
+    /// How a value per token or launch is read.
+    pub(super) fn read_scalar(&self, reg: Reg) -> String {
+        match self.program.line(reg).inst {
             Inst::Const(bits) => literal(bits),
-            Inst::Load(p) => {
-                let field = self.field(p);
-                match self.program.param(p).role {
-                    Role::Scalar => format!("args.{field}.value"),
-                    Role::PerToken(_) => format!("in.{field}"),
-                    Role::Channels(_) => format!("unpack(constant.{field})"),
-                    _ => format!("unpack(in.{field})"),
-                }
-            }
-            Inst::AllReduce(_) => "exchanged".into(),
-            _ if !line.space.has_channels() => format!("scalar.{}", self.local(reg)),
-            _ if self.phases.phase(reg) == Some(at) => self.local(reg),
-            Inst::Round(..) => format!("unpack(live.{})", self.local(reg)),
-            _ => format!("live.{}", self.local(reg)),
+            Inst::Load(p) => match self.program.param(p).role {
+                Role::Scalar => format!("args.{}.value", self.field(p)),
+                _ => format!("row.{}", self.field(p)),
+            },
+            _ if self.carried(reg) => format!("row.{}", self.local(reg)),
+            _ => self.local(reg),
         }
     }
 
-    /// The value of `reg`, computed in phase `at`.
-    pub(super) fn expression(&self, reg: Reg, at: usize) -> String {
-        let read = |r| self.read(r, at);
+    /// How the loop `lanes` of phase `at` reads channel j of `reg`.
+    pub(super) fn read(&self, reg: Reg, at: usize, lanes: &Lanes) -> String {
+        let line = self.program.line(reg);
+        match line.inst {
+            _ if !line.space.has_channels() => self.read_scalar(reg),
+            Inst::Load(p) => format!("get(row.{}[v], j)", self.field(p)),
+            Inst::AllReduce(_) => "row.exchanged[v][j]".into(),
+            Inst::Round(..) => format!("get({}, j)", self.whole(reg)),
+            _ if lanes.computes(reg) && !self.outlives(reg, at, lanes) => self.local(reg),
+            _ => format!("{}[j]", self.whole(reg)),
+        }
+    }
+
+    /// A lane's 8 channels of a computed value, packed or as an array.
+    pub(super) fn whole(&self, reg: Reg) -> String {
         match self.program.line(reg).inst {
-            Inst::Finalize { rows, map, weights } => {
-                let weights = match weights {
-                    Some(w) => format!("args.{}", self.field(w)),
-                    None => "(const NoWeights*)0".into(),
-                };
-                let name = self.field(rows);
-                format!(
-                    "finalize<Spec, Geo::BATCH>(\n      args.{name}, args.rows{}, args.{}, {weights},\n      at, &args.status->out_of_range)",
-                    &name[2..],
-                    self.field(map)
-                )
-            }
+            Inst::AllReduce(_) => "row.exchanged[v]".into(),
+            _ if self.live.contains(&reg) => format!("row.{}[v]", self.local(reg)),
+            _ => self.local(reg),
+        }
+    }
+
+    /// The value of `reg`, of operands that `read` reads.
+    pub(super) fn expression(&self, reg: Reg, read: impl Fn(Reg) -> String) -> String {
+        match self.program.line(reg).inst {
             Inst::Neg(x) => format!("neg({})", read(x)),
-            Inst::Sqrt(x) => format!("sqrt({})", read(x)),
-            Inst::Add(a, b) => format!("add({}, {})", read(a), read(b)),
-            Inst::Sub(a, b) => format!("sub({}, {})", read(a), read(b)),
-            Inst::Mul(a, b) => format!("mul({}, {})", read(a), read(b)),
-            Inst::Div(a, b) if self.program.line(a).inst == Inst::Const(1f32.to_bits()) => {
-                format!("reciprocal({})", read(b))
+            Inst::Add(a, b) => format!("{} + {}", read(a), read(b)),
+            Inst::Sub(a, b) => format!("{} - {}", read(a), read(b)),
+            Inst::Mul(a, b) => format!("{} * {}", read(a), read(b)),
+            Inst::Mean(sum) => {
+                format!("device::divide({}, {:?}f)", read(sum), self.program.dims.hidden as f32)
             }
-            Inst::Div(a, b) => format!("div({}, {})", read(a), read(b)),
-            Inst::Round(x, dtype) => format!("pack<{dtype}>({})", read(x)),
-            Inst::RowSum { x, squares: true } => format!("lane_sum_of_squares<HIDDEN>({}, at)", read(x)),
-            Inst::RowSum { x, squares: false } => format!("lane_sum<HIDDEN>({}, at)", read(x)),
-            inst @ (Inst::Load(_) | Inst::Const(_) | Inst::AllReduce(_) | Inst::Store(..)) => {
-                unreachable!("{inst:?} is read or stored, not computed")
-            }
+            Inst::InverseSqrt(x) => format!("device::inverse_sqrt({})", read(x)),
+            inst => unreachable!("{inst:?} is no expression"),
         }
     }
 }
