@@ -1,4 +1,4 @@
-//! Schedules and their launch geometry: pure functions of program, architecture, tokens and ranks per device.
+//! Schedules and their launch geometry: pure functions of program, architecture, tokens, ranks per device and forks.
 
 use crate::{MAX_TOKENS, Program, phases::Phases};
 
@@ -77,14 +77,15 @@ pub struct Range {
     pub geometry: Geometry,
 }
 
-/// How many launches of one kind must find room on a device at once.
+/// How many launches must find room on a device at once: one of each rank there, of the group and of each of its
+/// `forks`.
 ///
-/// A successor that starts early starts when all of its predecessor runs; but it may take the room of another rank's
+/// A successor that starts early starts when all of its predecessor runs; but it may take the room of another's
 /// predecessor.
-pub const fn launches_at_once(ranks_per_device: u32, early_trigger: bool) -> u32 {
-    match (ranks_per_device, early_trigger) {
-        (ranks, true) if ranks > 1 => ranks * 2,
-        (ranks, _) => ranks,
+pub const fn launches_at_once(ranks_per_device: u32, forks: u32, early_trigger: bool) -> u32 {
+    match (ranks_per_device.saturating_mul(forks.saturating_add(1)), early_trigger) {
+        (launches, true) if launches > 1 => launches.saturating_mul(2),
+        (launches, _) => launches,
     }
 }
 
@@ -95,6 +96,8 @@ pub struct Planner<'a> {
     device: DeviceModel,
     /// Ranks that share the device.
     ranks_per_device: u32,
+    /// Groups beside this one whose launches are in no order with its own.
+    forks: u32,
     /// Whether the successor of a launch may start while it runs, and take room beside it.
     early_trigger: bool,
     crosses_exchange: bool,
@@ -107,7 +110,7 @@ const MAX_THREADS: u32 = 1024;
 const REGISTERS: u32 = 65_536;
 
 impl<'a> Planner<'a> {
-    /// A planner for `program` on `device`.
+    /// A planner for `program` on `device`, of a group without forks.
     pub fn new(
         program: &'a Program,
         device: DeviceModel,
@@ -115,7 +118,13 @@ impl<'a> Planner<'a> {
         early_trigger: bool,
     ) -> Self {
         let crosses_exchange = Phases::of(program).crosses_exchange(program);
-        Planner { program, device, ranks_per_device, early_trigger, crosses_exchange }
+        Planner { program, device, ranks_per_device, forks: 0, early_trigger, crosses_exchange }
+    }
+
+    /// For a group with `forks` forks.
+    #[must_use]
+    pub fn with_forks(self, forks: u32) -> Self {
+        Planner { forks, ..self }
     }
 
     /// The schedule that runs the program.
@@ -215,13 +224,26 @@ impl<'a> Planner<'a> {
         self.deal(1, threads, (1024 / threads).max(1), true)
     }
 
-    /// Clusters of `geometry` that one rank may count on. `__launch_bounds__` makes the compiler keep `blocks_per_sm`.
+    /// Clusters of `geometry` that one launch has room for beside all others. `__launch_bounds__` makes the compiler
+    /// keep `blocks_per_sm`.
+    ///
+    /// A fork's launches may be of any other kernel, and how many CTAs of two kernels fit beside each other depends on
+    /// where each has gone. So all of them together are one CTA per SM at most: as long as one is not placed, an SM is
+    /// idle, and whatever it is, it fits there. A cluster wants its SMs near each other, and finds them in what is left
+    /// over.
+    fn room(&self, geometry: &Geometry) -> u32 {
+        let share = launches_at_once(self.ranks_per_device, self.forks, self.early_trigger);
+        // A cluster lies within a GPC, whose SMs come in pairs, unless a fork's CTAs have broken them up; larger clusters
+        // may leave some of them over.
+        let (per_sm, tiles) = if self.forks == 0 { (geometry.blocks_per_sm, 2) } else { (1, 1) };
+        let ctas = self.device.sms * per_sm;
+        let usable = if geometry.ctas > tiles { ctas - ctas / 8 } else { ctas };
+        usable / geometry.ctas / share.max(1)
+    }
+
+    /// Clusters of `geometry` that one launch may have. One at least: the runtime refuses what has no room.
     fn resident(&self, geometry: &Geometry) -> u32 {
-        let share = launches_at_once(self.ranks_per_device, self.early_trigger);
-        let ctas = self.device.sms * geometry.blocks_per_sm;
-        // A cluster lies within a GPC, whose SMs come in pairs; larger clusters may leave some of them over.
-        let usable = if geometry.ctas > 2 { ctas - ctas / 8 } else { ctas };
-        (usable / geometry.ctas / share).max(1)
+        self.room(geometry).max(1)
     }
 
     /// The widest row that leaves an eighth of the room for two CTAs per SM free, so that clusters find their place.
@@ -239,12 +261,11 @@ impl<'a> Planner<'a> {
     }
 
     fn one_shot(&self, tokens: u64) -> LaunchShape {
-        let resident = |g: &Geometry| u64::from(self.resident(g));
-        if let Some(geometry) = self.widest(tokens, |g| tokens <= resident(g)) {
+        if let Some(geometry) = self.widest(tokens, |g| tokens <= u64::from(self.room(g))) {
             return LaunchShape { geometry, clusters: tokens as u32 };
         }
         let geometry = self.wide(1);
-        match tokens <= resident(&geometry) {
+        match tokens <= u64::from(self.resident(&geometry)) {
             true => LaunchShape { geometry, clusters: tokens as u32 },
             false => LaunchShape {
                 geometry: Geometry { waves: true, ..geometry },

@@ -3,7 +3,7 @@
 use seamline_codegen::parse::parse_file;
 use seamline_codegen::phases::Phases;
 use seamline_codegen::program::{Inst, Program};
-use seamline_codegen::schedule::{DeviceModel, Geometry, Planner, Schedule};
+use seamline_codegen::schedule::{DeviceModel, Geometry, Planner, Schedule, launches_at_once};
 use seamline_codegen::{DType, Dims, Graph, MAX_TOKENS, Presence, Request};
 
 fn graph(signature_and_body: &str) -> Graph {
@@ -168,6 +168,37 @@ fn one_shot_grids_are_resident_together() {
 }
 
 #[test]
+fn grids_of_forks_are_one_block_per_multiprocessor_together() {
+    let device = DeviceModel::H200;
+    let graph = graph(KIMI);
+    for hidden in [64, 1024, 2880, 7168, 32768] {
+        for (ranks, ranks_per_device, forks, early) in
+            [(2, 1, 1, false), (8, 1, 1, true), (2, 2, 1, false), (4, 4, 2, true), (8, 8, 3, true)]
+        {
+            let program = bind(&graph, hidden, ranks);
+            let planner = Planner::new(&program, device, ranks_per_device, early).with_forks(forks);
+            let launches = launches_at_once(ranks_per_device, forks, early);
+            assert_eq!(launches, ranks_per_device * (1 + forks) * if early { 2 } else { 1 });
+            for tokens in 1..=200 {
+                let shape = planner.shape(tokens);
+                let ctas = shape.clusters * shape.geometry.ctas * launches;
+                assert!(ctas <= device.sms, "{tokens} tokens: {shape:?}");
+                assert_eq!(shape.geometry.waves, u64::from(shape.clusters) < tokens);
+            }
+        }
+    }
+}
+
+#[test]
+fn forks_change_nothing_for_one_rank() {
+    let program = bind(&graph(KIMI), 7168, 1);
+    assert_eq!(launches_at_once(1, 0, true), 1);
+    let planner = Planner::new(&program, DeviceModel::H200, 1, false);
+    let forked = planner.clone().with_forks(3);
+    assert_eq!(planner.ranges(4096), forked.ranges(4096));
+}
+
+#[test]
 fn geometries_are_all_that_shape_can_answer() {
     let graph = graph(KIMI);
     for (hidden, ranks, ranks_per_device) in
@@ -176,15 +207,17 @@ fn geometries_are_all_that_shape_can_answer() {
         let program = bind(&graph, hidden, ranks);
         for early in [false, true] {
             let planner = Planner::new(&program, DeviceModel::H200, ranks_per_device, early);
-            let listed = planner.geometries(600);
-            let mut met: Vec<Geometry> = Vec::new();
-            for tokens in 1..=600 {
-                let geometry = planner.shape(tokens).geometry;
-                if !met.contains(&geometry) {
-                    met.push(geometry);
+            for planner in [planner.clone(), planner.with_forks(1)] {
+                let listed = planner.geometries(600);
+                let mut met: Vec<Geometry> = Vec::new();
+                for tokens in 1..=600 {
+                    let geometry = planner.shape(tokens).geometry;
+                    if !met.contains(&geometry) {
+                        met.push(geometry);
+                    }
                 }
+                assert_eq!(listed, met);
             }
-            assert_eq!(listed, met);
         }
     }
 }

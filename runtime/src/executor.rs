@@ -28,7 +28,7 @@ pub trait Executor: fmt::Debug + Send + Sync {
         true
     }
 
-    /// All that is slow, for the variants of one pattern. Called once for all ranks of a group.
+    /// All that is slow, for the variants of one pattern. Called once for all ranks of a group and of its forks.
     ///
     /// # Errors
     /// Whatever keeps it from running them; see [`Error::executor`].
@@ -39,7 +39,7 @@ pub trait Executor: fmt::Debug + Send + Sync {
 pub trait HostKernel: fmt::Debug + Send + Sync {
     /// Runs `launches` until all have ended: for each launch in order, that of every rank. A rank's launches
     /// follow each other as on a stream, and those at the same place in their ranks' queues exchange. Runs of
-    /// a group never overlap.
+    /// a group never overlap; those of its forks may overlap with them, and share no memory but inputs.
     ///
     /// # Errors
     /// Whatever kept it from running them to the end.

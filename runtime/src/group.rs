@@ -3,9 +3,10 @@
 #[cfg(feature = "cuda")]
 use crate::cuda::CudaGroup;
 use crate::error::{Error, ErrorKind};
-use crate::executor::{Executor, HostKernel};
+use crate::executor::Executor;
+use crate::fork::{Family, Forks};
+use crate::host::HostGroup;
 use crate::memory::{HostWords, Memory};
-use crate::plan::Agreement;
 use crate::reference::Reference;
 use crate::region::{Region, RegionKey};
 use crate::rendezvous::Rendezvous;
@@ -21,8 +22,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Who runs a collective together. Makes [`Rank`]s; a group lives as long as one of them, or a kernel, does.
 ///
 /// Exchange memory and machine code belong to the group and stay until it ends, whatever becomes of the kernels
-/// they were made for. On a GPU it ends by waiting for all that is queued in its context: drop the last rank and
-/// kernel of a group when every rank's part of the launches is queued, and not during a capture.
+/// they were made for; code stays for its [forks](Rank::fork) too. On a GPU a group ends by waiting for all that is
+/// queued in its context: drop its last rank and kernel when every rank's part of the launches is queued, of this group
+/// and of those that it shares the device with, and not during a capture.
 #[derive(Debug)]
 pub struct Group;
 
@@ -65,10 +67,7 @@ impl Group {
     /// More ranks than a group can have.
     pub fn with_executor(executor: Arc<dyn Executor>, ranks: u32) -> Result<Vec<Rank>, Error> {
         size(ranks)?;
-        make(
-            Backend::Host(HostGroup { executor, running: Mutex::new(()), compiled: Mutex::new(None) }),
-            ranks,
-        )
+        make(Backend::Host(HostGroup::new(executor)), ranks)
     }
 }
 
@@ -81,13 +80,7 @@ fn size(ranks: u32) -> Result<(), ErrorKind> {
 }
 
 fn make(backend: Backend, ranks: u32) -> Result<Vec<Rank>, Error> {
-    let controls = (0..ranks).map(|_| Control::new(&backend)).collect::<Result<_, Error>>()?;
-    let group = Arc::new(State {
-        backend,
-        controls,
-        regions: Mutex::new(HashMap::new()),
-        rendezvous: Rendezvous::new(ranks),
-    });
+    let group = State::new(backend, ranks, Arc::default())?;
     Ok((0..ranks).map(|index| Rank { group: Arc::clone(&group), index }).collect())
 }
 
@@ -98,6 +91,8 @@ pub(crate) struct State {
     pub(crate) controls: Vec<Control>,
     regions: Mutex<HashMap<RegionKey, Arc<Region>>>,
     pub(crate) rendezvous: Rendezvous,
+    pub(crate) family: Arc<Family>,
+    pub(crate) forks: Forks,
 }
 
 /// What runs its kernels.
@@ -109,40 +104,20 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
+    /// For another group of as many ranks in the same places, with the same code.
+    fn fork(&self) -> Backend {
+        match self {
+            Backend::Host(host) => Backend::Host(host.fork()),
+            #[cfg(feature = "cuda")]
+            Backend::Cuda(cuda) => Backend::Cuda(cuda.fork()),
+        }
+    }
+
     fn allocate(&self, words: u64, fill: u32) -> Result<Memory, Error> {
         match self {
             Backend::Host(_) => Ok(Memory::Host(HostWords::new(words as usize, fill))),
             #[cfg(feature = "cuda")]
             Backend::Cuda(cuda) => cuda.allocate(words, fill),
-        }
-    }
-}
-
-/// A group on the host.
-#[derive(Debug)]
-pub(crate) struct HostGroup {
-    pub(crate) executor: Arc<dyn Executor>,
-    /// Held by the run that is under way.
-    pub(crate) running: Mutex<()>,
-    /// What was compiled last: the ranks of a group prepare the same kernel one after the other.
-    compiled: Mutex<Option<(Agreement, Arc<dyn HostKernel>)>>,
-}
-
-impl HostGroup {
-    /// What `compile` makes, or made for another rank.
-    pub(crate) fn compiled(
-        &self,
-        agreement: &Agreement,
-        compile: impl FnOnce() -> Result<Box<dyn HostKernel>, Error>,
-    ) -> Result<Arc<dyn HostKernel>, Error> {
-        let mut last = lock(&self.compiled);
-        match &*last {
-            Some((of, kernel)) if of == agreement => Ok(Arc::clone(kernel)),
-            _ => {
-                let kernel: Arc<dyn HostKernel> = compile()?.into();
-                *last = Some((agreement.clone(), Arc::clone(&kernel)));
-                Ok(kernel)
-            }
         }
     }
 }
@@ -184,6 +159,22 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl State {
+    fn new(backend: Backend, ranks: u32, family: Arc<Family>) -> Result<Arc<State>, Error> {
+        Ok(Arc::new(State {
+            controls: (0..ranks).map(|_| Control::new(&backend)).collect::<Result<_, Error>>()?,
+            backend,
+            regions: Mutex::new(HashMap::new()),
+            rendezvous: Rendezvous::new(ranks),
+            family,
+            forks: Forks::new(ranks),
+        }))
+    }
+
+    /// A group of the same family, with nothing in it yet.
+    pub(crate) fn fork(&self) -> Result<Arc<State>, Error> {
+        State::new(self.backend.fork(), self.size(), Arc::clone(&self.family))
+    }
+
     pub(crate) fn size(&self) -> u32 {
         self.controls.len() as u32
     }
@@ -228,7 +219,7 @@ impl Rank {
     /// What runs its kernels: `cuda`, `sim` or `reference`.
     pub fn executor(&self) -> &'static str {
         match &self.group.backend {
-            Backend::Host(host) => host.executor.name(),
+            Backend::Host(host) => host.executor().name(),
             #[cfg(feature = "cuda")]
             Backend::Cuda(_) => "cuda",
         }
@@ -237,7 +228,7 @@ impl Rank {
     /// The device for which its launches are shaped.
     pub fn device(&self) -> DeviceModel {
         match &self.group.backend {
-            Backend::Host(host) => host.executor.device(),
+            Backend::Host(host) => host.executor().device(),
             #[cfg(feature = "cuda")]
             Backend::Cuda(cuda) => cuda.model(),
         }
@@ -294,7 +285,7 @@ impl Rank {
 
     pub(crate) fn exchanges_through_memory(&self) -> bool {
         match &self.group.backend {
-            Backend::Host(host) => host.executor.exchanges_through_memory(),
+            Backend::Host(host) => host.executor().exchanges_through_memory(),
             #[cfg(feature = "cuda")]
             Backend::Cuda(_) => true,
         }
@@ -330,9 +321,10 @@ pub(crate) fn whole_group<'a>(
     Ok(())
 }
 
-/// Makes a group usable again after a [`Fault`], as if it were new. `ranks` are all its ranks, in order.
+/// Makes a group usable again after a [`Fault`], as if it were new. `ranks` are all its ranks, in order. Its forks, and
+/// the group that it is a fork of, are as they were.
 ///
-/// Waits until the device has ended all that is queued.
+/// Waits until the device has ended all that is queued, by whichever group.
 ///
 /// # Errors
 /// Not all ranks of one group, or a driver that fails.

@@ -68,7 +68,7 @@ impl Inner {
         let packings = plan.variants.iter().map(packing).collect();
         let runner = match &group.backend {
             Backend::Host(host) => {
-                Runner::Host(host.compiled(&plan.agreement, || host.executor.compile(&plan.variants))?)
+                Runner::Host(host.compiled(&plan.agreement, || host.executor().compile(&plan.variants))?)
             }
             #[cfg(feature = "cuda")]
             Backend::Cuda(cuda) => Runner::Cuda(cuda.kernel(&plan)?),

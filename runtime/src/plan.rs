@@ -49,9 +49,12 @@ impl Plan {
             return Err(ErrorKind::ExchangeTokens { got, max: MAX_TOKENS }.into());
         }
         let programs = programs(graph, rank, options)?;
+        // What polls must find room beside what the forks poll with. What does not is none of their business.
+        let polls = programs.iter().any(|(_, p)| p.exchanges());
         let site = Site {
             device: rank.device(),
             ranks_per_device: rank.ranks_per_device(),
+            forks: if polls { rank.group.family.close(&graph.name) } else { 0 },
             early_trigger: options.early_trigger,
             one_grid: options.one_grid,
         };
@@ -202,6 +205,7 @@ impl Agreement {
             ("`lazy`", options.lazy.to_string()),
             ("`one_grid`", options.one_grid.to_string()),
             ("number of ranks per device", site.ranks_per_device.to_string()),
+            ("number of forks", site.forks.to_string()),
             // Launches are shaped for it, and must be shaped alike.
             ("device", format!("{:?}", site.device)),
         ])

@@ -38,6 +38,8 @@ impl Step {
 pub(crate) struct Site {
     pub(crate) device: DeviceModel,
     pub(crate) ranks_per_device: u32,
+    /// Forks whose kernels poll beside this one.
+    pub(crate) forks: u32,
     pub(crate) early_trigger: bool,
     /// All ranks of a device in one grid.
     pub(crate) one_grid: bool,
@@ -45,7 +47,7 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn planner<'a>(&self, program: &'a Program) -> Planner<'a> {
-        Planner::new(program, self.device, self.ranks_per_device, self.early_trigger)
+        Planner::new(program, self.device, self.ranks_per_device, self.early_trigger).with_forks(self.forks)
     }
 }
 
@@ -156,14 +158,20 @@ mod tests {
 
     #[test]
     fn steps_are_the_planners_shapes() {
-        for (hidden, ranks, per_device) in
-            [(7168, 8, 8), (7168, 8, 1), (2880, 2, 2), (40, 4, 1), (7168, 1, 1), (1000, 1, 1)]
-        {
+        for (hidden, ranks, per_device, forks) in [
+            (7168, 8, 8, 0),
+            (7168, 8, 1, 1),
+            (2880, 2, 2, 2),
+            (40, 4, 1, 0),
+            (7168, 1, 1, 0),
+            (1000, 1, 1, 0),
+        ] {
             for (crossing, early_trigger) in [(false, false), (true, false), (false, true)] {
                 let program = program(hidden, ranks, crossing);
                 let site = Site {
                     device: DeviceModel::H200,
                     ranks_per_device: per_device,
+                    forks,
                     early_trigger,
                     one_grid: false,
                 };

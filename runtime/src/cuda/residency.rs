@@ -8,33 +8,41 @@ use super::launch::{Config, Prepared};
 use super::module::Loaded;
 use crate::error::{Error, ErrorKind};
 use crate::plan::Plan;
-use crate::variant::Variant;
+use crate::variant::{Site, Variant};
 use cudarc::driver::{CudaFunction, sys};
-use seamline_codegen::schedule::{Schedule, launches_at_once};
+use seamline_codegen::schedule::{LaunchShape, Schedule, launches_at_once};
 
 /// Refuses what would not fit.
 pub(super) fn check(plan: &Plan, variant: &Variant, loaded: &Loaded) -> Result<(), Error> {
     if variant.schedule() == Schedule::Local {
         return Ok(());
     }
-    let share = u64::from(launches_at_once(plan.site.ranks_per_device, plan.site.early_trigger));
     for step in variant.steps() {
         let shape = step.shape(step.up_to);
-        let config = Config::of(&shape);
-        let available = active_clusters(&loaded.functions[step.entry], &config, plan.site.device.sms)?;
-        let needed = u64::from(shape.clusters) * share;
-        if needed > available {
-            return Err(ErrorKind::Residency {
-                ranks: plan.site.ranks_per_device,
-                tokens: step.up_to,
-                ctas: config.cluster,
-                needed,
-                available,
-            }
-            .into());
-        }
+        let fit = active_clusters(&loaded.functions[step.entry], &Config::of(&shape), plan.site.device.sms)?;
+        decide(&plan.site, step.up_to, &shape, fit)?;
     }
     Ok(())
+}
+
+/// Whether all launches that may be under way at once have room, where `fit` clusters like those of `shape` do.
+fn decide(site: &Site, tokens: u64, shape: &LaunchShape, fit: u64) -> Result<(), ErrorKind> {
+    let ctas = shape.geometry.ctas;
+    let launches = launches_at_once(site.ranks_per_device, site.forks, site.early_trigger);
+    let needed = u64::from(shape.clusters) * u64::from(launches);
+    // Beside kernels of another kind a block finds room only where an SM is idle: see the planner.
+    let available = if site.forks == 0 { fit } else { fit.min(u64::from(site.device.sms / ctas)) };
+    match needed <= available {
+        true => Ok(()),
+        false => Err(ErrorKind::Residency {
+            ranks: site.ranks_per_device,
+            forks: site.forks,
+            tokens,
+            ctas,
+            needed,
+            available,
+        }),
+    }
 }
 
 /// Clusters of `config` that the device, of `sms` multiprocessors, holds at once.
@@ -52,4 +60,66 @@ fn active_clusters(function: &CudaFunction, config: &Config, sms: u32) -> Result
         .result()
         .doing(|| "asking how many clusters fit".into())?;
     Ok(clusters.max(0) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seamline_codegen::schedule::{DeviceModel, Geometry};
+
+    const SITE: Site = Site {
+        device: DeviceModel::H200,
+        ranks_per_device: 8,
+        forks: 0,
+        early_trigger: false,
+        one_grid: false,
+    };
+
+    fn shape(clusters: u32, ctas: u32) -> LaunchShape {
+        let geometry = Geometry {
+            schedule: Schedule::OneShot,
+            ctas,
+            threads: 128,
+            vectors: 1,
+            batch: 1,
+            blocks_per_sm: 4,
+            streaming: false,
+            waves: false,
+        };
+        LaunchShape { geometry, clusters }
+    }
+
+    #[test]
+    fn every_rank_counts() {
+        assert_eq!(decide(&SITE, 4, &shape(4, 7), 32), Ok(()));
+        let error = decide(&SITE, 4, &shape(4, 7), 31).unwrap_err();
+        let expected =
+            ErrorKind::Residency { ranks: 8, forks: 0, tokens: 4, ctas: 7, needed: 32, available: 31 };
+        assert_eq!(error, expected);
+        let text = error.to_string();
+        assert!(text.contains("8 ranks on one GPU need 32 clusters of 7 CTAs"), "{text}");
+        assert!(text.contains("31 fit: use fewer ranks or forks, or a smaller `exchange_tokens`"), "{text}");
+    }
+
+    #[test]
+    fn a_successor_that_starts_early_counts() {
+        let early = Site { early_trigger: true, ..SITE };
+        assert_eq!(decide(&early, 4, &shape(4, 7), 64), Ok(()));
+        let error = decide(&early, 4, &shape(4, 7), 63).unwrap_err();
+        assert!(matches!(error, ErrorKind::Residency { needed: 64, available: 63, .. }), "{error}");
+    }
+
+    #[test]
+    fn forks_count_and_share_the_device_by_multiprocessors() {
+        let forked = Site { forks: 1, ..SITE };
+        // However many fit of one kind alone.
+        assert_eq!(decide(&forked, 8, &shape(8, 1), 1000), Ok(()));
+        let error = decide(&forked, 9, &shape(9, 1), 1000).unwrap_err();
+        assert!(
+            matches!(error, ErrorKind::Residency { forks: 1, needed: 144, available: 132, .. }),
+            "{error}"
+        );
+        let error = decide(&forked, 8, &shape(8, 1), 127).unwrap_err();
+        assert!(matches!(error, ErrorKind::Residency { needed: 128, available: 127, .. }), "{error}");
+    }
 }

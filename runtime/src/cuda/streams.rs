@@ -66,6 +66,10 @@ impl Streams {
         }
     }
 
+    pub(super) fn ranks(&self) -> u32 {
+        self.current.len() as u32
+    }
+
     /// Refuses a launch on another stream than the one before it, or than a peer's unless `shared`. Changes
     /// nothing.
     #[inline]

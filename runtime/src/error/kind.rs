@@ -171,7 +171,7 @@ pub enum ErrorKind {
     PerThreadStream,
     /// The launches of a group are totally ordered.
     #[error(
-        "the launches of this rank are on another stream: call `rank.move_to(&stream)` first, which orders the two by an event"
+        "the launches of this rank are on another stream: call `rank.move_to(&stream)` first, which orders the two by an event (for launches in no order with these, prepare on a `rank.fork()`)"
     )]
     SecondStream,
     /// The ranks of one GPU would wait for each other on one stream.
@@ -360,6 +360,14 @@ pub enum ErrorKind {
         /// How long.
         waited: Duration,
     },
+    /// A fork of a group whose kernels were planned without it.
+    #[error(
+        "`{pattern}` was prepared without this fork, whose kernels might take the room on the device that its blocks wait for: take all forks of a group first, then prepare"
+    )]
+    LateFork {
+        /// The first exchanging pattern that was prepared on the group or on one of its forks.
+        pattern: String,
+    },
     /// An executor's own error.
     #[error("{executor}: {reason}")]
     Executor {
@@ -434,11 +442,13 @@ pub enum ErrorKind {
     },
     /// What would not all be resident, and so might wait for ever.
     #[error(
-        "{ranks} ranks on one GPU need {needed} clusters of {ctas} CTAs resident at once for {tokens} tokens, and {available} fit: use fewer ranks, or a smaller `exchange_tokens`"
+        "{ranks} ranks on one GPU{} need {needed} clusters of {ctas} CTAs resident at once for {tokens} tokens, and {available} fit: use fewer ranks or forks, or a smaller `exchange_tokens`", beside(*.forks)
     )]
     Residency {
-        /// Ranks on the device.
+        /// Ranks of the group on the device.
         ranks: u32,
+        /// Forks of the group, each with as many ranks.
+        forks: u32,
         /// Tokens of one launch.
         tokens: u64,
         /// CTAs of a cluster.
@@ -448,6 +458,15 @@ pub enum ErrorKind {
         /// Clusters that can be.
         available: u64,
     },
+}
+
+/// What a group shares its device with, in words.
+fn beside(forks: u32) -> String {
+    match forks {
+        0 => String::new(),
+        1 => " and as many of a fork".into(),
+        _ => format!(" and as many of each of {forks} forks"),
+    }
 }
 
 fn list(problems: &[Problem]) -> String {
