@@ -8,6 +8,7 @@ mod arithmetic;
 mod bits;
 mod covering;
 mod exchange;
+mod fork;
 mod input;
 mod one_grid;
 mod pairs;

@@ -178,7 +178,18 @@ impl Fixture {
         (hidden, top_k, dtype): (u32, u32, DType),
         options: &Prepare,
     ) -> Fixture {
-        let group = Group::loopback(&gpu.context, ranks).unwrap();
+        let ranks = Group::loopback(&gpu.context, ranks).unwrap();
+        Fixture::on(gpu, graph, ranks, (hidden, top_k, dtype), options)
+    }
+
+    /// On a group that there is.
+    pub fn on(
+        gpu: &Gpu,
+        graph: &'static Graph,
+        ranks: Vec<Rank>,
+        (hidden, top_k, dtype): (u32, u32, DType),
+        options: &Prepare,
+    ) -> Fixture {
         let top_k = graph.has_top_k().then_some(top_k);
         let mut options = options.clone().hidden(hidden).dtype(dtype);
         if let Some(top_k) = top_k {
@@ -186,10 +197,10 @@ impl Fixture {
         }
         Fixture {
             graph,
-            kernels: untyped::prepare_all(graph, &group, &options).unwrap_or_else(|e| panic!("{e}")),
-            streams: group.iter().map(|_| gpu.context.new_stream().unwrap()).collect(),
-            ranks: group,
-            request: Request { hidden: Some(hidden), top_k, dtype: Some(dtype), ranks },
+            kernels: untyped::prepare_all(graph, &ranks, &options).unwrap_or_else(|e| panic!("{e}")),
+            streams: ranks.iter().map(|_| gpu.context.new_stream().unwrap()).collect(),
+            request: Request { hidden: Some(hidden), top_k, dtype: Some(dtype), ranks: ranks.len() as u32 },
+            ranks,
         }
     }
 
