@@ -6,6 +6,9 @@ use cudarc::driver::CudaContext;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use seamline_codegen::schedule::DeviceModel;
 
+/// Hopper.
+const OLDEST: (u32, u32) = (9, 0);
+
 /// A device that kernels can run on.
 #[derive(Clone, Debug)]
 pub struct Device {
@@ -33,9 +36,7 @@ impl Device {
             number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
             number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         );
-        if capability < (9, 0) {
-            return Err(ErrorKind::OldDevice { device: name, capability }.into());
-        }
+        supported(&name, capability)?;
         let model =
             DeviceModel { capability, sms: number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? };
         // In kHz and bits; memory moves twice a cycle. Some devices answer zero.
@@ -51,6 +52,14 @@ impl Device {
     }
 }
 
+/// Refuses what has no clusters or no dependent launches.
+fn supported(device: &str, capability: (u32, u32)) -> Result<(), ErrorKind> {
+    match capability >= OLDEST {
+        true => Ok(()),
+        false => Err(ErrorKind::OldDevice { device: device.to_owned(), capability }),
+    }
+}
+
 /// The architecture to compile for: the real one, so that the driver compiles nothing.
 ///
 /// ```
@@ -62,5 +71,29 @@ pub fn arch((major, minor): (u32, u32)) -> String {
     match major {
         9 | 10 => format!("sm_{major}{minor}a"),
         _ => format!("sm_{major}{minor}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_older_than_hopper_is_refused_by_name() {
+        for capability in [(9, 0), (10, 0), (10, 3), (12, 0), (13, 5)] {
+            assert_eq!(supported("a GPU", capability), Ok(()));
+        }
+        for capability in [(8, 9), (8, 0), (7, 5), (0, 0)] {
+            let error = supported("NVIDIA A100", capability).unwrap_err();
+            let text = error.to_string();
+            assert!(
+                text.contains(&format!(
+                    "NVIDIA A100 has compute capability {}.{}",
+                    capability.0, capability.1
+                )),
+                "{text}"
+            );
+            assert!(text.contains("kernels need 9.0 (Hopper) or newer"), "{text}");
+        }
     }
 }

@@ -1,0 +1,72 @@
+//! In a process of its own, since NVRTC is loaded once: an NVRTC that is too old, built here by the system's C compiler.
+#![cfg(all(feature = "cuda", unix))]
+
+use seamline_runtime::ErrorKind;
+use seamline_runtime::cuda::{arch, locate, nvrtc};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const KERNEL: &str = "extern \"C\" __global__ void k() {}";
+
+/// A library that says that it is NVRTC `major.minor`. `None` without a C compiler.
+fn build(folder: &Path, (major, minor): (i32, i32)) -> Option<PathBuf> {
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let library = folder.join(format!("libnvrtc.so.{major}.{minor}"));
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/old_nvrtc.c");
+    let built = Command::new(compiler)
+        .args(["-shared", "-fPIC", "-x", "c", source, "-o"])
+        .arg(&library)
+        .args([format!("-DVERSION_MAJOR={major}"), format!("-DVERSION_MINOR={minor}")])
+        .output();
+    match built {
+        Err(error) => {
+            eprintln!("SKIPPED: no C compiler (`CC` or `cc`): {error}");
+            None
+        }
+        Ok(built) => {
+            assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+            Some(library)
+        }
+    }
+}
+
+fn choose(path: &Path) {
+    // SAFETY: the only test of this process; no other thread reads the environment.
+    unsafe { std::env::set_var(locate::PATH_VARIABLE, path) };
+}
+
+#[test]
+fn an_nvrtc_that_is_too_old_is_named_with_its_version() {
+    let folder = std::env::temp_dir().join(format!("seamline-old-nvrtc-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let libraries: Option<Vec<_>> = [(11, 8), (12, 4)].into_iter().map(|v| build(&folder, v)).collect();
+    if let Some(libraries) = libraries {
+        refused(&libraries[0], &libraries[1]);
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+fn refused(too_old: &Path, old: &Path) {
+    // Older than any that compiles the templates.
+    choose(too_old);
+    let error = nvrtc::compile(KERNEL, "sm_90a").unwrap_err();
+    let path = too_old.display().to_string();
+    assert!(matches!(error.kind(), ErrorKind::BadNvrtc { path: at, .. } if *at == path), "{error}");
+    assert!(error.to_string().contains("it is version 11.8, and 12.0 or newer is needed"), "{error}");
+
+    // Old enough not to know the GPU. That the other one was refused is not remembered.
+    choose(old);
+    let blackwell = arch((10, 0));
+    let error = nvrtc::compile(KERNEL, &blackwell).unwrap_err();
+    let expected =
+        ErrorKind::OldNvrtc { version: (12, 4), arch: blackwell, known: "sm_52, sm_70, sm_80, sm_90".into() };
+    assert_eq!(*error.kind(), expected);
+    assert!(error.to_string().contains("NVRTC 12.4 does not compile for sm_100a"), "{error}");
+    assert!(error.to_string().contains("install a newer one"), "{error}");
+    assert_eq!(locate::nvrtc().unwrap().path.as_deref(), Some(old));
+
+    // A GPU that it knows gets as far as the compiler, whose refusal is told in its words.
+    let error = nvrtc::compile(KERNEL, &arch((9, 0))).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::BadNvrtc { .. }), "{error}");
+    assert!(error.to_string().contains("creating the program: refused by the test"), "{error}");
+}
