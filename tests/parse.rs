@@ -12,7 +12,11 @@ fn the_ready_made_patterns_parse_to_their_constants() {
 }
 
 #[test]
-fn a_file_that_is_not_rust_says_where() {
-    let error = parse_file("fn a() {\n    let x = ;\n}\n").expect_err("`let x = ;` is not Rust");
-    assert_eq!(error.to_string(), "2:13: expected an expression\n2 |     let x = ;\n  |             ^");
+fn a_pattern_that_is_not_rust_says_where_and_the_rest_of_a_file_is_the_compilers() {
+    let elsewhere = "fn a() {\n    let x = ;\n}\n";
+    assert_eq!(parse_file(elsewhere), Ok(Vec::new()));
+    let pattern =
+        format!("{elsewhere}#[fused_pattern]\nfn b(x: Tokens) -> Tokens {{\n    let y = ;\n    y\n}}\n");
+    let error = parse_file(&pattern).expect_err("`let y = ;` is not Rust");
+    assert_eq!(error.to_string(), "6:13: expected an expression\n6 |     let y = ;\n  |             ^");
 }

@@ -10,20 +10,22 @@ mod diagnostic;
 mod expr;
 mod file;
 mod nearest;
+mod nesting;
 mod options;
 mod place;
+mod scan;
 mod signature;
 
 pub use constant::constant;
 pub use diagnostic::Diagnostic;
-pub use file::{FileError, Located, parse_file};
+pub use file::{FileError, Found, Located, SourceFile, parse_file};
 pub use options::Options;
 pub use place::{Place, Reported};
 pub use signature::{ParamSyntax, Signature};
 
 use crate::{Elem, Graph, Node, Output, OutputId, Param, ParamId, Role};
 use checked::Source;
-use proc_macro2::{Ident, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use syn::parse::{Parse, ParseStream};
 
 /// A fn under `#[fused_pattern]`.
@@ -90,7 +92,10 @@ impl Parse for RawFn {
 /// # Errors
 /// Only if `item` is not a fn. What is wrong with the fn is in [`Parsed::diagnostics`].
 pub fn parse(attr: TokenStream, item: TokenStream) -> Result<Parsed, Reported> {
-    let raw = syn::parse2::<RawFn>(item.clone()).map_err(|error| not_a_fn(&item, &error))?;
+    let (head, body) = split(item);
+    nesting::check(&head)?;
+    let raw = syn::parse2::<RawFn>(head.clone()).map_err(|error| not_a_fn(&head, &error))?;
+    let raw = RawFn { body, ..raw };
     let mut diagnostics = Vec::new();
     let options = Options::parse(attr, &mut diagnostics);
     let type_name = signature::type_name(&raw.syntax.ident, &mut diagnostics);
@@ -114,6 +119,21 @@ pub fn parse(attr: TokenStream, item: TokenStream) -> Result<Parsed, Reported> {
         graph,
         diagnostics,
     })
+}
+
+/// An item with empty braces in place of its body, and the body: of a body that is too deep for the parser, the signature is
+/// understood all the same.
+fn split(item: TokenStream) -> (TokenStream, TokenStream) {
+    let mut tokens = item.into_iter().collect::<Vec<_>>();
+    let body = match tokens.last_mut() {
+        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => {
+            let mut braces = Group::new(Delimiter::Brace, TokenStream::new());
+            braces.set_span(group.span());
+            std::mem::replace(group, braces).stream()
+        }
+        _ => TokenStream::new(),
+    };
+    (tokens.into_iter().collect(), body)
 }
 
 /// A fn that is not finished yet has a better message than that it is none.

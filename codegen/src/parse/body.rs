@@ -2,7 +2,7 @@
 
 use super::expr::{Assignment, Binding, Bound, Scope};
 use super::signature::{Signature, type_text};
-use super::{Diagnostic, OutputSyntax, Place, Reported};
+use super::{Diagnostic, OutputSyntax, Place, Reported, nesting};
 use crate::{Elem, Op, ParamId, ValueId};
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -42,7 +42,10 @@ pub(super) fn parse(
     let before = diagnostics.len();
     let mut scope = Scope::new(signature, diagnostics);
     let mut statements = Vec::new();
-    let result = match Block::parse_within.parse2(tokens.clone()) {
+    let parsed = nesting::check(tokens).and_then(|()| {
+        Block::parse_within.parse2(tokens.clone()).map_err(|error| Diagnostic::syntax(&error, tokens))
+    });
+    let result = match parsed {
         Ok(parsed) => {
             statements = parsed;
             let end = statements.last().map_or(Place::of(function), Place::of);
@@ -51,8 +54,8 @@ pub(super) fn parse(
             scope.in_place(&outputs);
             outputs
         }
-        Err(error) => {
-            scope.report(Diagnostic::syntax(&error, tokens));
+        Err(reported) => {
+            scope.report(reported);
             scope.names(last_names(tokens))
         }
     };

@@ -1,6 +1,6 @@
 //! What can be wrong with the source of a pattern.
 
-use super::{Place, Reported};
+use super::{Place, Reported, nesting};
 use crate::check::{ProblemKind, catalog};
 use proc_macro2::TokenStream;
 
@@ -21,11 +21,17 @@ catalog! {
             /// What the parser says.
             message: String,
         },
+        /// Source that the parser might not come back from.
+        #[error("this is nested too deep: a pattern has at most {} levels of brackets, operators in front and keywords, and {} tokens in one statement; name the inner parts with `let`", nesting::LEVELS, nesting::TOKENS)]
+        TooDeep {},
 
         // The attribute.
         /// Not on a fn with a body.
         #[error("`#[fused_pattern]` expects a fn with a body: write `fn name(x: Tokens, …) -> Tokens {{ … }}`")]
         NotAFn {},
+        /// On an associated fn.
+        #[error("a pattern cannot be in an `impl` or a `trait`, since it becomes a type: write a free fn in front of it")]
+        InImpl {},
         /// An option that does not exist.
         #[error("unknown option `{name}`{hint}: expected hidden, top_k, ranks, dtype, wire or crate")]
         UnknownOption {

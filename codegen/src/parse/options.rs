@@ -1,7 +1,7 @@
 //! What is between the parentheses of `#[fused_pattern(…)]`.
 
 use super::nearest::hint;
-use super::{Diagnostic, Place, Reported};
+use super::{Diagnostic, Place, Reported, nesting};
 use crate::{DType, Fixed};
 use proc_macro2::TokenStream;
 use syn::parse::Parser;
@@ -23,13 +23,17 @@ pub struct Options {
 impl Options {
     pub(super) fn parse(attr: TokenStream, diagnostics: &mut Vec<Reported>) -> Options {
         let mut options = Options::default();
-        match Punctuated::<Meta, Token![,]>::parse_terminated.parse2(attr.clone()) {
+        let metas = nesting::check(&attr).and_then(|()| {
+            let metas = Punctuated::<Meta, Token![,]>::parse_terminated.parse2(attr.clone());
+            metas.map_err(|error| Diagnostic::syntax(&error, &attr))
+        });
+        match metas {
             Ok(metas) => {
                 for meta in metas {
                     diagnostics.extend(options.option(&meta).err());
                 }
             }
-            Err(error) => diagnostics.push(Diagnostic::syntax(&error, &attr)),
+            Err(reported) => diagnostics.push(reported),
         }
         options
     }

@@ -126,6 +126,69 @@ fn a_file_gives_its_patterns_in_order_also_from_modules() {
 }
 
 #[test]
+fn a_pattern_is_found_wherever_an_item_may_stand_and_told_by_its_path() {
+    let source = "#!/usr/bin/env script
+        #![allow(dead_code)]
+        #[fused_pattern] fn p(x: Tokens) -> Tokens { let y = -x; y }
+        pub(crate) mod a { pub mod r#mod { #[doc = \"b\"] #[fused_pattern] #[allow(unused)] fn p(x: Tokens) -> Tokens { let y = -x; y } } }
+        const fn helper<T: Clone>(_: fn(u8) -> T) -> impl Fn() where T: Copy {
+            if !true { let x = || -> u8 { #[fused_pattern] fn q(x: Tokens) -> Tokens { let y = -x; y } 1 }; }
+            || ()
+        }
+        impl Helper { fn method(&self) { #[cfg_attr(all(), allow(unused), seamline::fused_pattern(hidden = 8))]
+            fn r(x: Tokens) -> Tokens { let y = -x; y } }
+            const C: u8 = { #[fused_pattern] fn s(x: Tokens) -> Tokens { let y = -x; y } 1 }; }
+    ";
+    let file = SourceFile::parse(source).unwrap_or_else(|e| panic!("{e}"));
+    let found = file.patterns.iter().map(|f| (f.path.as_str(), f.line)).collect::<Vec<_>>();
+    assert_eq!(found, [("p", 3), ("a::mod::p", 4), ("helper::q", 6), ("method::r", 9), ("s", 11)]);
+    assert_eq!(file.patterns[3].graph.fixed.hidden, Some(8));
+    assert!(file.in_macros.is_empty());
+}
+
+#[test]
+fn what_is_in_a_macro_is_told_apart() {
+    let source = "
+        macro_rules! seam { ($name:ident) => {
+            #[fused_pattern] fn $name(x: Tokens) -> Tokens { let y = -x; y }
+        } }
+        fn f() { quote!(#[seamline::fused_pattern(hidden = 8)] fn p() {}); }
+        #[fused_pattern] fn p(x: Tokens) -> Tokens { let y = -x; y }
+    ";
+    let file = SourceFile::parse(source).expect("what is in a macro is not looked at");
+    assert_eq!((file.in_macros, file.patterns.len()), (vec![3, 5], 1));
+}
+
+#[test]
+fn an_associated_fn_is_no_pattern() {
+    for block in ["impl<T> Wrap<T> for P", "pub unsafe trait Seams"] {
+        let source = format!("{block} {{\n #[fused_pattern]\n fn p(x: Tokens) -> Tokens {{ let y = -x; y }} }}");
+        let FileError(errors) = SourceFile::parse(&source).expect_err("it would be a type");
+        assert_eq!((errors[0].line, &errors[0].diagnostic), (2, &Diagnostic::InImpl {}));
+    }
+}
+
+#[test]
+fn what_is_around_patterns_may_be_as_deep_as_it_likes() {
+    let deep = |n: usize| [&"(".repeat(n), "-".repeat(n).as_str(), "1", &")".repeat(n)].concat();
+    let blocks = |n: usize, inner: &str| ["fn f() ", &"{".repeat(n), inner, &"}".repeat(n)].concat();
+    let pattern = "#[fused_pattern] fn p(x: Tokens) -> Tokens { let y = -x; y }";
+    let attributes = ["#[", &"cfg_attr(x, ".repeat(50_000), &")".repeat(50_000), "]"].concat();
+    let source = format!("{attributes} const X: i32 = {};\n{}", deep(200_000), blocks(200_000, pattern));
+    assert_eq!(parse_file(&source).map(|graphs| graphs.len()), Ok(1));
+    let error = parse_file(&pattern.replace("-x", &deep(200_000))).expect_err("it is too deep").to_string();
+    assert!(error.starts_with("1:92: this is nested too deep") && error.len() < 1000, "{error}");
+}
+
+#[test]
+fn brackets_that_do_not_match_are_shown() {
+    for (source, at) in [("fn a() {\n    f(1;\n}\n", "3:1: "), ("fn a() {\n\n", "1:8: "), ("fn a() }", "1:8: ")] {
+        let error = parse_file(source).expect_err("brackets do not match").to_string();
+        assert!(error.starts_with(at) && error.contains("without its other half"), "{error}");
+    }
+}
+
+#[test]
 fn a_file_with_errors_says_where_each_is() {
     let source = "#[fused_pattern]\nfn a(x: Tokens, y: Tokens) -> Tokens {\n    let z = x % y;\n    z\n}\n";
     let FileError(errors) = parse_file(source).expect_err("`%` is not supported");
