@@ -1,5 +1,6 @@
 //! `seamline check`: patterns of a source file on every executor, held against the reference.
 
+use crate::named::Named;
 use crate::target::{HINT, Source};
 use crate::{Usage, Verdict, output};
 use anyhow::Result;
@@ -87,25 +88,26 @@ struct Missing {
 impl Check {
     /// Checks all patterns; the verdict is good only if there was something to check and all bits are equal.
     pub fn run(&self) -> Result<Verdict> {
-        let graphs = self.source.graphs()?;
-        // They live as long as kernels of them may, which is as long as the command runs.
-        let graphs = graphs.into_iter().map(|graph| -> &'static Graph { Box::leak(Box::new(graph)) });
-        let checks: Vec<_> = graphs.map(|graph| (graph, self.check(graph))).collect();
         // All that is wrong with the command line shows before anything slow.
+        let mut checks = Vec::new();
         let mut total = 0;
-        for (_, check) in &checks {
+        for pattern in self.source.patterns()? {
+            // They live as long as kernels of them may, which is as long as the command runs.
+            let pattern: &'static Named = Box::leak(Box::new(pattern));
+            let check = self.check(&pattern.graph)?;
             total += check.cases().map_err(usage)? * self.executor.len().max(1);
+            checks.push((pattern, check));
         }
         output::progress(&format!("preparing; 0 of {total}"));
         let mut report = Report::default();
-        for (graph, check) in &checks {
+        for (pattern, check) in &checks {
             let mut written = Ok(());
             let checked = check.run(|case| {
                 output::progress("");
                 if !self.json && written.is_ok() {
-                    written = output::print(&line(graph, case));
+                    written = output::print(&line(pattern, case));
                 }
-                report.cases.push(row(graph, case));
+                report.cases.push(row(pattern, case));
                 output::progress(&format!("{} of {}", report.cases.len(), total.max(report.cases.len())));
             });
             output::progress("");
@@ -122,8 +124,8 @@ impl Check {
         Ok(if good { Verdict::Good } else { Verdict::Bad })
     }
 
-    fn check(&self, graph: &'static Graph) -> testing::Check {
-        let request = self.source.request(graph, 1);
+    fn check(&self, graph: &'static Graph) -> Result<testing::Check, Usage> {
+        let request = self.source.request(graph, 1)?;
         let most = self.tokens.iter().copied().max().unwrap_or(1).max(1);
         let mut options = Prepare::new(most);
         if let Some(hidden) = request.hidden {
@@ -136,10 +138,10 @@ impl Check {
             options = options.dtype(dtype);
         }
         let check = testing::Check::new(graph, &options).ranks(&self.ranks).tokens(&self.tokens).all_kinds();
-        self.executor.iter().fold(check, |check, executor| match executor {
+        Ok(self.executor.iter().fold(check, |check, executor| match executor {
             Executor::Sim => check.executor("sim", Group::simulated),
             Executor::Cuda => check.executor("cuda", |ranks| Group::loopback(&cuda::context(0)?, ranks)),
-        })
+        }))
     }
 
     fn print(&self, report: &Report) -> Result<()> {
@@ -172,7 +174,7 @@ fn usage(error: seamline::Error) -> anyhow::Error {
     }
 }
 
-fn line(graph: &Graph, case: &Case) -> String {
+fn line(pattern: &Named, case: &Case) -> String {
     let verdict = match case.outcome {
         Outcome::Equal => "equal",
         Outcome::Different(_) => "DIFFERENT",
@@ -181,14 +183,14 @@ fn line(graph: &Graph, case: &Case) -> String {
     let variant = if case.variant.is_empty() { String::new() } else { format!("{}, ", case.variant) };
     let mut line = format!(
         "{verdict:9}  {}: {variant}N={}, T={}, {}, {}",
-        case.pattern, case.ranks, case.tokens, case.kind, case.executor
+        pattern.path, case.ranks, case.tokens, case.kind, case.executor
     );
     match &case.outcome {
         Outcome::Equal => {}
         Outcome::Different(difference) => line += &format!(": {difference}"),
         Outcome::Failed(error) => line += &format!(": {error}"),
     }
-    let errors = errors(graph, case).into_iter().map(|OutputError { output, error }| {
+    let errors = errors(&pattern.graph, case).into_iter().map(|OutputError { output, error }| {
         let error = error.map_or_else(|| "not finite".to_owned(), |error| format!("{error:.1e}"));
         format!("{output} {error}")
     });
@@ -199,14 +201,14 @@ fn line(graph: &Graph, case: &Case) -> String {
     line + "\n"
 }
 
-fn row(graph: &Graph, case: &Case) -> Row {
+fn row(pattern: &Named, case: &Case) -> Row {
     let (difference, reason) = match &case.outcome {
         Outcome::Equal => (None, None),
         Outcome::Different(difference) => (Some(difference.into()), None),
         Outcome::Failed(error) => (None, Some(error.to_string())),
     };
     Row {
-        pattern: case.pattern.clone(),
+        pattern: pattern.path.clone(),
         variant: case.variant.clone(),
         ranks: case.ranks,
         tokens: case.tokens,
@@ -215,7 +217,7 @@ fn row(graph: &Graph, case: &Case) -> Row {
         equal: case.outcome.is_equal(),
         difference,
         reason,
-        errors: errors(graph, case),
+        errors: errors(&pattern.graph, case),
     }
 }
 

@@ -9,6 +9,13 @@ use std::time::Duration;
 /// The architectures that seamline is made for: Hopper, Blackwell of data centres, Blackwell of workstations.
 pub const ARCHS: [&str; 3] = ["sm_90a", "sm_100a", "sm_120"];
 
+/// Every architecture that kernels can be compiled for: clusters and dependent launches begin with Hopper. `a` has features of
+/// that chip alone, `f` those of its family.
+pub const KNOWN: [&str; 17] = [
+    "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f", "sm_103", "sm_103a", "sm_103f", "sm_110", "sm_110a",
+    "sm_110f", "sm_120", "sm_120a", "sm_120f", "sm_121", "sm_121a", "sm_121f",
+];
+
 /// A module, compiled.
 #[derive(Serialize)]
 pub struct Compiled {

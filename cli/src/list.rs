@@ -1,14 +1,20 @@
 //! `seamline list`.
 
+use crate::named::{Named, Patterns};
 use crate::table::Table;
 use crate::{Verdict, output};
 use anyhow::Result;
 use clap::Args;
+use seamline::Graph;
+use seamline::patterns::ALL;
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// Arguments of `seamline list`.
 #[derive(Args)]
 pub struct List {
+    /// A Rust source file with patterns; without one, the ready-made patterns
+    file: Option<PathBuf>,
     /// JSON
     #[arg(long)]
     json: bool,
@@ -16,34 +22,73 @@ pub struct List {
 
 #[derive(Serialize)]
 struct Row {
+    /// What `--pattern` takes.
+    path: String,
     name: String,
-    about: &'static str,
-    models: &'static str,
     parameters: Vec<String>,
     outputs: Vec<String>,
+    #[serde(flatten)]
+    origin: Origin,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Origin {
+    ReadyMade { about: &'static str, models: &'static str },
+    File { line: Option<usize> },
 }
 
 impl List {
-    /// Prints the ready-made patterns.
+    /// Prints the patterns.
     pub fn run(&self) -> Result<Verdict> {
+        match &self.file {
+            None => self.ready_made(),
+            Some(_) => self.source(Patterns::of(self.file.as_deref())?.some()?),
+        }?;
+        Ok(Verdict::Good)
+    }
+
+    fn ready_made(&self) -> Result<()> {
         if self.json {
-            let rows = seamline::patterns::ALL.iter().map(|listed| Row {
-                name: listed.graph.name.to_string(),
-                about: listed.about,
-                models: listed.models,
-                parameters: listed.graph.params.iter().map(|p| p.name.to_string()).collect(),
-                outputs: listed.graph.outputs.iter().map(|o| o.name.to_string()).collect(),
+            let rows = ALL.iter().map(|listed| {
+                let origin = Origin::ReadyMade { about: listed.about, models: listed.models };
+                row(listed.graph.name.to_string(), listed.graph, origin)
             });
-            output::json(&rows.collect::<Vec<_>>())?;
-            return Ok(Verdict::Good);
+            return output::json(&rows.collect::<Vec<_>>());
         }
         let mut table = Table::new(&["pattern", "what it fuses", "models"]);
-        for listed in seamline::patterns::ALL {
+        for listed in ALL {
             table.row([listed.graph.name.as_ref(), listed.about, listed.models]);
         }
         output::print(&format!(
             "{table}\nIn Rust: seamline::patterns. To see one: seamline show --pattern NAME --set hidden=7168 top_k=8\n"
-        ))?;
-        Ok(Verdict::Good)
+        ))
     }
+
+    fn source(&self, patterns: Vec<Named>) -> Result<()> {
+        if self.json {
+            let rows = patterns
+                .into_iter()
+                .map(|Named { path, line, graph }| row(path, &graph, Origin::File { line }));
+            return output::json(&rows.collect::<Vec<_>>());
+        }
+        let mut table = Table::new(&["pattern", "line", "parameters", "outputs"]);
+        for Named { path, line, graph } in patterns {
+            let line = line.map(|line| line.to_string()).unwrap_or_default();
+            table.row([path, line, parameters(&graph).join(", "), outputs(&graph).join(", ")]);
+        }
+        output::print(&table.to_string())
+    }
+}
+
+fn row(path: String, graph: &Graph, origin: Origin) -> Row {
+    Row { path, name: graph.name.to_string(), parameters: parameters(graph), outputs: outputs(graph), origin }
+}
+
+fn parameters(graph: &Graph) -> Vec<String> {
+    graph.params.iter().map(|param| param.name.to_string()).collect()
+}
+
+fn outputs(graph: &Graph) -> Vec<String> {
+    graph.outputs.iter().map(|output| output.name.to_string()).collect()
 }

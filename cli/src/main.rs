@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod execute;
 mod list;
+mod named;
 mod output;
 mod places;
 mod show;
@@ -35,7 +36,7 @@ enum Command {
     Demo(demo::Demo),
     /// Looks at this machine: driver, GPUs, NVRTC, simulator; says how to get what is missing
     Doctor(doctor::Doctor),
-    /// Lists the ready-made patterns
+    /// Lists the ready-made patterns, or those of a source file
     List(list::List),
     /// Shows what a pattern becomes: its phases, its launches, the generated CUDA, registers and spills
     Show(show::Show),

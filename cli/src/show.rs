@@ -3,12 +3,13 @@
 mod launches;
 pub mod program;
 
-use crate::compile::{Compiled, compile};
+use crate::compile::{Compiled, KNOWN, compile};
 use crate::table::Table;
 use crate::target::Target;
 use crate::{Usage, Verdict, output};
 use anyhow::{Context, Result};
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use launches::Launch;
 use seamline_codegen::MAX_TOKENS;
 use seamline_codegen::emit::{self, emit};
@@ -27,6 +28,7 @@ pub struct Show {
     tokens: Vec<u64>,
     /// Architectures to compile for; none compiles for none
     #[arg(long, value_delimiter = ',', value_name = "ARCH", default_value = "sm_90a")]
+    #[arg(value_parser = PossibleValuesParser::new(KNOWN.into_iter().chain(["none"])))]
     arch: Vec<String>,
     /// The schedule that is expected: local or one_shot
     #[arg(long)]

@@ -1,11 +1,12 @@
 //! Which pattern, and bound to what.
 
 use crate::Usage;
+use crate::named::{Named, Patterns};
 use anyhow::{Context, Result};
 use clap::Args;
 use seamline::{DType, Graph};
-use seamline_codegen::parse::parse_file;
 use seamline_codegen::{Dims, ParamId, Presence, Program, Request};
+use std::fmt::Display;
 use std::path::PathBuf;
 
 /// The arguments that say where patterns are, which are meant, and what their dims are.
@@ -13,8 +14,8 @@ use std::path::PathBuf;
 pub struct Source {
     /// A Rust source file with patterns; without one, the ready-made patterns
     file: Option<PathBuf>,
-    /// The pattern's name, where there are several
-    #[arg(long, short)]
+    /// The pattern's name, where there are several; its path, where several have it: module::name
+    #[arg(long, short, value_name = "NAME")]
     pattern: Option<String>,
     /// A dim that the attribute leaves open: hidden=4096, top_k=8, dtype=bf16
     #[arg(long, value_name = "DIM=VALUE", num_args = 1.., value_parser = parse_set)]
@@ -60,66 +61,49 @@ fn parse_set(text: &str) -> Result<Set, String> {
 
 impl Source {
     /// The patterns that are meant: the one that is named, or all that there are.
-    pub fn graphs(&self) -> Result<Vec<Graph>> {
-        let (graphs, place) = self.all()?;
+    pub fn patterns(&self) -> Result<Vec<Named>> {
+        let patterns = Patterns::of(self.file.as_deref())?;
         Ok(match &self.pattern {
-            None if graphs.is_empty() => return Err(none(&place).into()),
-            None => graphs,
-            Some(_) => vec![self.choose(graphs, &place)?],
+            Some(name) => vec![patterns.called(name)?],
+            None => patterns.some()?,
+        })
+    }
+
+    /// The pattern that is meant.
+    fn pattern(&self) -> Result<Named> {
+        let patterns = Patterns::of(self.file.as_deref())?;
+        Ok(match &self.pattern {
+            Some(name) => patterns.called(name)?,
+            None => patterns.only()?,
         })
     }
 
     /// The dims that the command line gives, for `ranks` ranks.
-    pub fn request(&self, graph: &Graph, ranks: u32) -> Request {
+    pub fn request(&self, graph: &Graph, ranks: u32) -> Result<Request, Usage> {
         let mut request = Request { ranks, ..Request::default() };
         for set in &self.set {
             match *set {
-                Set::Hidden(hidden) => request.hidden = Some(hidden),
-                Set::TopK(top_k) => request.top_k = Some(top_k),
-                Set::DType(dtype) => request.dtype = Some(dtype),
+                Set::Hidden(hidden) => once("hidden", &mut request.hidden, hidden)?,
+                Set::TopK(top_k) => once("top_k", &mut request.top_k, top_k)?,
+                Set::DType(dtype) => once("dtype", &mut request.dtype, dtype)?,
             }
         }
         // What is asked first of a pattern is not which dtype.
         if graph.fixed.dtype.is_none() && request.dtype.is_none() {
             request.dtype = Some(DType::Bf16);
         }
-        request
-    }
-
-    /// Every pattern there is, and where.
-    fn all(&self) -> Result<(Vec<Graph>, String)> {
-        Ok(match &self.file {
-            None => {
-                let ready_made = seamline::patterns::ALL.iter().map(|listed| listed.graph.clone());
-                (ready_made.collect(), "the ready-made patterns".to_owned())
-            }
-            Some(file) => {
-                let source = std::fs::read_to_string(file)
-                    .map_err(|error| Usage(format!("cannot read {}: {error}", file.display())))?;
-                let graphs = parse_file(&source)
-                    .map_err(|errors| anyhow::anyhow!("{} cannot be compiled\n{errors}", file.display()))?;
-                (graphs, format!("the patterns of {}", file.display()))
-            }
-        })
-    }
-
-    fn choose(&self, mut graphs: Vec<Graph>, place: &str) -> Result<Graph, Usage> {
-        let names = graphs.iter().map(|g| g.name.as_ref()).collect::<Vec<_>>().join(", ");
-        let at = match &self.pattern {
-            None if graphs.is_empty() => return Err(none(place)),
-            None if graphs.len() == 1 => 0,
-            None => return Err(Usage(format!("{place} are several: choose one with --pattern: {names}"))),
-            Some(name) => graphs
-                .iter()
-                .position(|graph| graph.name == *name)
-                .ok_or_else(|| Usage(format!("no `{name}` among {place}: there are {names}")))?,
-        };
-        Ok(graphs.swap_remove(at))
+        Ok(request)
     }
 }
 
-fn none(place: &str) -> Usage {
-    Usage(format!("{place}: there are none, that is, no fn under #[fused_pattern]"))
+/// As clap takes no option twice, so `--set` no dim.
+fn once<T: Copy + Display>(dim: &str, slot: &mut Option<T>, value: T) -> Result<(), Usage> {
+    match slot.replace(value) {
+        None => Ok(()),
+        Some(before) => {
+            Err(Usage(format!("--set gives `{dim}` twice, as {before} and as {value}: give it once")))
+        }
+    }
 }
 
 /// What to write when a dim is missing or wrong.
@@ -128,13 +112,12 @@ pub const HINT: &str = "on the command line: --set hidden=7168 top_k=8 dtype=bf1
 impl Target {
     /// The pattern that is meant.
     pub fn graph(&self) -> Result<Graph> {
-        let (graphs, place) = self.source.all()?;
-        Ok(self.source.choose(graphs, &place)?)
+        Ok(self.source.pattern()?.graph)
     }
 
     /// The pattern, bound to the dims that the command line gives.
     pub fn program(&self, graph: &Graph) -> Result<Program> {
-        let request = self.source.request(graph, self.ranks);
+        let request = self.source.request(graph, self.ranks)?;
         let absent = self.without.iter().map(|name| optional(graph, name)).collect::<Result<Vec<_>, _>>()?;
         let hint = |error: seamline_codegen::BindError| Usage(format!("{error}\n{HINT}"));
         let dims = Dims::bind(graph, &request, Presence::from_absent(absent)).map_err(hint)?;

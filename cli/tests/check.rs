@@ -47,7 +47,7 @@ fn every_pattern_variant_group_and_kind_is_a_line_and_equal() {
     for expected in [
         "summed: every optional input, N=1, T=1, ordinary, sim",
         "summed: no `bias`, N=2, T=3, inf and nan, sim  (error: y not finite)",
-        "finalized: N=1, T=3, indices out of range, sim  (error: r ",
+        "alone::finalized: N=1, T=3, indices out of range, sim  (error: r ",
     ] {
         assert!(out.contains(expected), "`{expected}` is not in\n{out}");
     }
@@ -97,13 +97,17 @@ fn a_machine_that_runs_no_kernel_fails() {
 
 #[test]
 fn bad_usage_ends_with_2_before_anything_runs() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 8] = [
         (&[], "`hidden` of `summed` is not bound"),
         (&["--set", "hidden=8"], "`top_k` of `finalized` is not bound"),
         (&["--set", "hidden=8", "top_k=1", "--ranks", "9"], "must have 1 to 8"),
         (&["--set", "hidden=8", "top_k=1", "--ranks", "0"], "must have 1 to 8"),
         (&["--set", "hidden=8", "top_k=1", "--tokens", "999999999999"], "`max_tokens` is 999999999999"),
-        (&["--pattern", "sumed", "--set", "hidden=8"], "there are summed, finalized"),
+        (
+            &["--pattern", "sumed", "--set", "hidden=8"],
+            "there are summed (line 2), alone::finalized (line 9)",
+        ),
+        (&["--set", "hidden=8", "hidden=8", "top_k=1"], "`hidden` twice"),
         (&["--executor", "gpu"], "possible values: sim, cuda"),
     ];
     for (arguments, expected) in cases {

@@ -48,6 +48,91 @@ fn list_names_every_ready_made_pattern() {
     assert!(names.iter().all(|name| text.contains(name)), "{text}");
 }
 
+/// Two patterns of one name, and one that a macro makes.
+const NAMESAKES: &str = "
+mod first {
+    #[fused_pattern(dtype = bf16)]
+    pub fn seam(x: Tokens) -> Tokens { let doubled = x + x; doubled }
+}
+mod second {
+    #[fused_pattern(dtype = bf16)]
+    pub fn seam(x: Tokens) -> Tokens { let squared = x * x; squared }
+    fn helper() {
+        #[fused_pattern(dtype = bf16)]
+        fn inner_seam(x: Tokens) -> Tokens { let negated = -x; negated }
+    }
+}
+made! {
+    #[fused_pattern(dtype = bf16)]
+    pub fn made(x: Tokens) -> Tokens { let y = -x; y }
+}";
+
+#[test]
+fn patterns_of_one_name_are_told_apart_by_their_paths() {
+    let file = file("namesakes.rs", NAMESAKES);
+    let file = file.to_str().unwrap();
+    let show = |pattern| {
+        let arguments =
+            ["show", file, "--pattern", pattern, "--set", "hidden=64", "-n", "1", "--arch", "none"];
+        seamline(&arguments)
+    };
+    for (pattern, result) in [
+        ("first::seam", "doubled"),
+        ("second::seam", "squared"),
+        ("inner_seam", "negated"),
+        ("second::helper::inner_seam", "negated"),
+    ] {
+        let text = String::from_utf8(show(pattern).stdout).unwrap();
+        assert!(text.contains(&format!("store {result}")), "{pattern}: {text}");
+    }
+    let all = "first::seam (line 3), second::seam (line 7)";
+    for (pattern, expected) in [
+        ("seam", format!("choose one by its path: {all}\n")),
+        ("am", format!("there are {all}, second::helper::inner_seam (line 10)\n")),
+        ("third::seam", format!("there are {all}, second::helper::inner_seam (line 10)\n")),
+    ] {
+        let output = show(pattern);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.ends_with(&expected), "`{expected}` is not in\n{text}");
+        assert!(text.starts_with(&format!("note: {file}:15: a pattern in a macro is left out")), "{text}");
+    }
+}
+
+#[test]
+fn a_whole_path_is_meant_before_the_end_of_one() {
+    let root = "#[fused_pattern] fn seam(x: Tokens) -> Tokens { let at_root = x - x; at_root }";
+    let file = file("root.rs", &format!("{NAMESAKES}\n{root}"));
+    let dims = ["--set", "hidden=64", "-n", "1", "--arch", "none"];
+    let text = succeeds(&[&["show", file.to_str().unwrap(), "-p", "seam"], &dims[..]].concat());
+    assert!(text.contains("store at_root"), "{text}");
+}
+
+#[test]
+fn list_shows_the_patterns_of_a_source_file_by_their_paths() {
+    let file = file("listed.rs", NAMESAKES);
+    let file = file.to_str().unwrap();
+    let text = succeeds(&["list", file]);
+    for (path, line) in [("first::seam", "3"), ("second::seam", "7"), ("second::helper::inner_seam", "10")] {
+        let row = text.lines().find(|row| row.contains(path)).expect(path);
+        assert_eq!(row.split_whitespace().nth(1), Some(line), "{text}");
+    }
+    let rows: Value = serde_json::from_str(&succeeds(&["list", file, "--json"])).unwrap();
+    assert_eq!((&rows[1]["path"], &rows[1]["name"]), (&"second::seam".into(), &"seam".into()));
+    assert_eq!((&rows[1]["line"], &rows[1]["outputs"][0]), (&7.into(), &"squared".into()));
+}
+
+#[test]
+fn what_surrounds_a_pattern_may_be_deeper_than_the_stack() {
+    let deep = |n: usize| ["(".repeat(n), "-".repeat(n), "1.0".to_owned(), ")".repeat(n)].concat();
+    let around = file("deep_around.rs", &format!("{SEAM}\nconst X: f32 = {};", deep(100_000)));
+    succeeds(&["show", around.to_str().unwrap(), "--set", "hidden=64", "--arch", "none"]);
+    let inside = file("deep_inside.rs", &SEAM.replace("w, eps)", &format!("w, {})", deep(100_000))));
+    let text = fails(1, &["show", inside.to_str().unwrap(), "--set", "hidden=64", "--arch", "none"]);
+    assert!(text.contains("5:84: this is nested too deep: a pattern has at most 40 levels"), "{text}");
+    assert!(text.len() < 1000, "{text}");
+}
+
 #[test]
 fn show_tells_phases_launches_and_code_of_a_source_file() {
     let file = file("shown.rs", SEAM);
@@ -93,7 +178,7 @@ fn an_error_in_a_source_file_is_shown_where_it_is() {
 fn bad_usage_ends_with_2_and_says_what_to_write() {
     let file = file("usage.rs", SEAM);
     let file = file.to_str().unwrap();
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 13] = [
         (&["show", "no_such_file.rs"], "cannot read no_such_file.rs"),
         (&["show", "--pattern", "no_such_pattern"], "there are moe_finalize_ar_residual_rmsnorm"),
         (&["show"], "choose one with --pattern"),
@@ -103,6 +188,13 @@ fn bad_usage_ends_with_2_and_says_what_to_write() {
         (&["show", file, "--set", "hidden=4", "--without", "w"], "there are bias"),
         (&["show", file, "--set", "hidden=4", "--schedule", "local"], "local is for one rank"),
         (&["show", file, "--set", "hidden=4", "--ranks", "9"], "must be in 1..=8"),
+        (&["show", file, "--set", "hidden=4", "--arch", "foo"], "possible values: sm_90, sm_90a"),
+        (&["show", file, "--set", "hidden=4", "--arch", "sm_90a,sm_80"], "invalid value 'sm_80'"),
+        (
+            &["show", file, "--set", "hidden=4", "--set", "hidden=8"],
+            "`hidden` twice, as 4 and as 8: give it once",
+        ),
+        (&["show", file, "--set", "hidden=4", "dtype=f16", "dtype=f16"], "`dtype` twice"),
     ];
     for (arguments, expected) in cases {
         let text = fails(2, arguments);

@@ -142,7 +142,8 @@ fn without_shebang(source: &str) -> &str {
 }
 
 fn unreadable(error: &LexError) -> Reported {
-    let message = "this is not Rust: a bracket or quote without its other half, or a character that means nothing";
+    let message =
+        "this is not Rust: a bracket or quote without its other half, or a character that means nothing";
     let place = Place { start: error.span(), end: error.span() };
     Diagnostic::Syntax { message: message.to_owned() }.at(place)
 }

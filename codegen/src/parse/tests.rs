@@ -162,7 +162,8 @@ fn what_is_in_a_macro_is_told_apart() {
 #[test]
 fn an_associated_fn_is_no_pattern() {
     for block in ["impl<T> Wrap<T> for P", "pub unsafe trait Seams"] {
-        let source = format!("{block} {{\n #[fused_pattern]\n fn p(x: Tokens) -> Tokens {{ let y = -x; y }} }}");
+        let source =
+            format!("{block} {{\n #[fused_pattern]\n fn p(x: Tokens) -> Tokens {{ let y = -x; y }} }}");
         let FileError(errors) = SourceFile::parse(&source).expect_err("it would be a type");
         assert_eq!((errors[0].line, &errors[0].diagnostic), (2, &Diagnostic::InImpl {}));
     }
@@ -182,7 +183,9 @@ fn what_is_around_patterns_may_be_as_deep_as_it_likes() {
 
 #[test]
 fn brackets_that_do_not_match_are_shown() {
-    for (source, at) in [("fn a() {\n    f(1;\n}\n", "3:1: "), ("fn a() {\n\n", "1:8: "), ("fn a() }", "1:8: ")] {
+    for (source, at) in
+        [("fn a() {\n    f(1;\n}\n", "3:1: "), ("fn a() {\n\n", "1:8: "), ("fn a() }", "1:8: ")]
+    {
         let error = parse_file(source).expect_err("brackets do not match").to_string();
         assert!(error.starts_with(at) && error.contains("without its other half"), "{error}");
     }
