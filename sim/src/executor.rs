@@ -1,10 +1,10 @@
 //! The simulator as an executor of `seamline-runtime`.
 
 use crate::compile::Compiler;
-use crate::launch::{Launch, Range, Usage};
+use crate::launch::{Launch, Range};
 use crate::library::{DEVICE_LAYER, Library, Source, run};
 use crate::{Options, Order, SimError};
-use seamline_runtime::executor::{self, HostKernel, HostLaunch};
+use seamline_runtime::executor::{HostKernel, HostLaunch, Span};
 use seamline_runtime::{Error, Executor, Group, Rank, Variant};
 use std::sync::Arc;
 
@@ -124,16 +124,6 @@ impl Kernel {
     }
 }
 
-fn range(span: &executor::Span<'_>) -> Range {
-    let usage = match span.usage {
-        executor::Usage::Weights => Usage::Weights,
-        executor::Usage::Input => Usage::Input,
-        executor::Usage::Output => Usage::Output,
-        executor::Usage::Inbox => Usage::Inbox,
-        executor::Usage::Outbox { rank, row, stride } => Usage::Outbox { rank, row, stride },
-        executor::Usage::Control => Usage::Control,
-        // The enum may grow: what is not known here is not allowed, and an access says so.
-        _ => Usage::Unknown,
-    };
-    Range { name: span.name.to_owned().into(), start: span.start, bytes: span.bytes, usage }
+fn range(span: &Span<'_>) -> Range {
+    Range { name: span.name.to_owned().into(), start: span.start, bytes: span.bytes, usage: span.usage }
 }

@@ -1,6 +1,7 @@
 //! What a run is given: kernels to launch, with the memory that each may reach.
 
 use crate::{Library, SimError};
+use seamline_runtime::executor::Usage;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -59,33 +60,6 @@ pub struct Range {
     pub bytes: u64,
     /// What may be done.
     pub usage: Usage,
-}
-
-/// What a kernel may do in a [`Range`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Usage {
-    /// Read at any time: constant weights.
-    Weights,
-    /// Read, after the wait for the kernel before.
-    Input,
-    /// Written after the wait; what it holds may be read through coherent loads.
-    Output,
-    /// This rank's exchange memory: polled, and emptied.
-    Inbox,
-    /// Exchange memory of `rank`, this one or another: the rows in which this rank's data arrive, every `stride` bytes.
-    Outbox {
-        /// Whose memory it is.
-        rank: u32,
-        /// Bytes of a row, from each multiple of `stride`.
-        row: u64,
-        /// From a row to the next one.
-        stride: u64,
-    },
-    /// Epochs, fault words, counters: read and written.
-    Control,
-    /// Memory of a kind that the simulator does not know: nothing is allowed.
-    Unknown,
 }
 
 /// What an access does. The numbers are the device layer's.
@@ -153,7 +127,8 @@ impl Range {
             Usage::Inbox => "this rank's exchange memory".into(),
             Usage::Outbox { rank, .. } => format!("this rank's rows in the exchange memory of rank {rank}"),
             Usage::Control => "control words".into(),
-            Usage::Unknown => "memory of a kind that this simulator does not know".into(),
+            // The enum may grow: of what is not known here nothing is allowed.
+            _ => "memory of a kind that this simulator does not know".into(),
         }
     }
 }

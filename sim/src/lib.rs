@@ -60,9 +60,10 @@ mod world;
 
 pub use error::{At, Fault, SimError, Waiting};
 pub use executor::{Simulated, Simulator};
-pub use launch::{Launch, Range, Usage};
+pub use launch::{Launch, Range};
 pub use library::{DEVICE_LAYER, Library, Report, Source, run};
 pub use order::{Order, ParseOrderError};
+pub use seamline_runtime::executor::Usage;
 use std::time::Duration;
 
 /// How to run.
