@@ -9,11 +9,11 @@ use clap::Args;
 use cudarc::driver::CudaContext;
 use seamline::cuda::{self, Device, locate};
 use seamline::patterns::ResidualRmsnorm;
+use seamline::sim::Simulator;
 use seamline::{DType, Pattern};
 use seamline_codegen::workload::{Kind, Workload};
 use seamline_codegen::{Dims, Presence, Request};
 use serde::Serialize;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Arguments of `seamline doctor`.
@@ -89,7 +89,12 @@ fn examine() -> Vec<Finding> {
         Err(error) if devices > 0 => finding("simulator", State::Absent, format!("{error:#}")),
         Err(error) => finding("simulator", State::Missing, format!("there is no GPU either: {error:#}")),
     });
-    findings.push(finding("cache", State::Ok, cache()));
+    findings.push(match Simulator::cache() {
+        Ok(folder) => {
+            finding("cache", State::Ok, format!("built simulators are kept in {}", folder.display()))
+        }
+        Err(error) => finding("cache", State::Absent, error.to_string()),
+    });
     findings
 }
 
@@ -151,12 +156,4 @@ fn devices(findings: &mut Vec<Finding>) -> usize {
         }
     }
     usable
-}
-
-fn cache() -> String {
-    let given = std::env::var_os("SEAMLINE_CACHE_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    match given.or_else(|| Some(dirs::cache_dir()?.join("seamline"))) {
-        Some(folder) => folder.display().to_string(),
-        None => "none: this user has no cache folder; set SEAMLINE_CACHE_DIR".to_owned(),
-    }
 }

@@ -9,6 +9,7 @@ use crate::SimError;
 use crate::compile::Compiler;
 use sha2::{Digest, Sha256};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -16,6 +17,8 @@ use tempfile::TempDir;
 #[derive(Debug)]
 pub(crate) struct Built {
     pub path: PathBuf,
+    /// What built it.
+    pub compiler: String,
     pub _temporary: Option<TempDir>,
 }
 
@@ -28,14 +31,30 @@ pub(crate) fn folder() -> Option<PathBuf> {
     Some(root.join("sim"))
 }
 
+/// Where objects are kept, after a try.
+pub(crate) fn usable() -> Result<PathBuf, SimError> {
+    let folder =
+        folder().ok_or_else(|| SimError::Cache { reason: "this user has no cache folder".to_owned() })?;
+    try_out(&folder)
+        .map_err(|error| SimError::Cache { reason: format!("`{}`: {error}", folder.display()) })?;
+    Ok(folder)
+}
+
+/// Makes the folder, and puts a file of some size there.
+fn try_out(folder: &Path) -> std::io::Result<()> {
+    private(folder)?;
+    tempfile::tempfile_in(folder)?.write_all(&[0; 1 << 16])
+}
+
 /// The object of `text`, from `folder` or built.
 pub(crate) fn object(pattern: &str, text: &str, folder: Option<PathBuf>) -> Result<Built, SimError> {
     let compiler = Compiler::find()?;
+    let built = |path, _temporary| Built { path, compiler: compiler.name(), _temporary };
     let key = key(&compiler, text);
     let folder = folder.filter(|f| private(f).is_ok());
     let cached = folder.as_ref().map(|f| f.join(&key).with_extension("so"));
     if let Some(path) = cached.clone().filter(|p| is_whole(p)) {
-        return Ok(Built { path, _temporary: None });
+        return Ok(built(path, None));
     }
     // Built beside where it will be, so that the last step is a rename: whoever looks sees all of it or nothing.
     let beside = folder.and_then(|f| tempfile::Builder::new().prefix(".build").tempdir_in(f).ok());
@@ -47,9 +66,9 @@ pub(crate) fn object(pattern: &str, text: &str, folder: Option<PathBuf>) -> Resu
     fs::write(&source, text).map_err(|e| io("write", &source, e))?;
     compiler.build(pattern, text, &source, &object)?;
     if let Some(path) = cached.filter(|path| keep(&source, &object, path).is_ok()) {
-        return Ok(Built { path, _temporary: None });
+        return Ok(built(path, None));
     }
-    Ok(Built { path: object, _temporary: Some(place) })
+    Ok(built(object, Some(place)))
 }
 
 /// Forgets an object that cannot be loaded.
@@ -121,7 +140,10 @@ fn is_alone(folder: &Path, user: u32) -> std::io::Result<()> {
     let found = fs::symlink_metadata(folder)?;
     match found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0 {
         true => Ok(()),
-        false => Err(std::io::ErrorKind::PermissionDenied.into()),
+        false => Err(std::io::Error::new(
+            std::io::ErrorKind::PermissionDenied,
+            "others may enter it, or it is a link or another user's",
+        )),
     }
 }
 
@@ -186,6 +208,16 @@ mod tests {
             let built = object("test", TEXT, Some(folder.clone())).unwrap();
             assert!(!built.path.starts_with(&folder) && built._temporary.is_some(), "mode {mode:o}");
         }
+    }
+
+    #[test]
+    fn a_try_says_whether_anything_can_be_kept() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("a/b");
+        try_out(&folder).unwrap();
+        assert!(names(&folder).is_empty(), "nothing stays");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        try_out(&file.path().join("below a file")).unwrap_err();
     }
 
     #[test]

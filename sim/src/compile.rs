@@ -79,7 +79,12 @@ impl Compiler {
         }
         let output = command.output().map_err(io)?;
         match output.status.success() {
-            true => Ok(()),
+            true if object.is_file() => Ok(()),
+            true => Err(SimError::NoObject { compiler: self.name() }),
+            false if output.stderr.trim_ascii().is_empty() => {
+                let excerpt = format!("it says nothing, and ends with {}", output.status);
+                Err(SimError::Compile { compiler: self.name(), pattern: pattern.to_owned(), excerpt })
+            }
             false => Err(self.refused(&String::from_utf8_lossy(&output.stderr), text, pattern)),
         }
     }
@@ -155,6 +160,15 @@ mod tests {
     fn a_compiler_that_is_not_there_is_named() {
         let searched = search(Some("no-such-compiler --flag")).unwrap_err();
         assert!(searched.contains("no-such-compiler --flag"), "{searched}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_command_that_builds_nothing_is_told_from_a_compiler() {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, object) = (folder.path().join("kernel.cpp"), folder.path().join("kernel.so"));
+        let error = search(Some("true")).unwrap().build("p", "", &source, &object).unwrap_err();
+        assert!(matches!(&error, SimError::NoObject { compiler } if compiler == "true"), "{error}");
     }
 
     #[test]

@@ -48,11 +48,33 @@ pub enum SimError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The shared object cannot be loaded.
-    #[error("cannot load `{}`: {reason}: delete it, so that it is built again", path.display())]
+    /// What was taken for a compiler is none.
+    #[error(
+        "`{compiler}` ends without a complaint, and without a shared object: it is no C++ compiler; name one in CXX, as in \
+         `CXX=g++`, or unset it"
+    )]
+    NoObject {
+        /// What was run.
+        compiler: String,
+    },
+    /// Built kernels are not kept.
+    #[error(
+        "built kernels are not kept, and each process builds its own: {reason}; set SEAMLINE_CACHE_DIR to a folder that this \
+         user alone may enter, on a disk with room"
+    )]
+    Cache {
+        /// Why not.
+        reason: String,
+    },
+    /// The shared object cannot be loaded, though it was just built.
+    #[error(
+        "cannot load `{}`, which `{compiler}` built: {reason}; name a compiler that builds for this machine in CXX", path.display()
+    )]
     Load {
         /// The shared object.
         path: PathBuf,
+        /// The compiler.
+        compiler: String,
         /// What the loader said.
         reason: String,
     },

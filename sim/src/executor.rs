@@ -1,11 +1,13 @@
 //! The simulator as an executor of `seamline-runtime`.
 
+use crate::cache;
 use crate::compile::Compiler;
 use crate::launch::{Launch, Range};
 use crate::library::{DEVICE_LAYER, Library, Source, run};
 use crate::{Options, Order, SimError};
 use seamline_runtime::executor::{HostKernel, HostLaunch, Span};
 use seamline_runtime::{Error, Executor, Group, Rank, Variant};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The variable that names the order of [`Group::simulated`](Simulated::simulated): `forward`, `reverse`, `random:7`.
@@ -65,6 +67,15 @@ impl Simulator {
     /// [`SimError::NoCompiler`], in words.
     pub fn available() -> Result<(), Error> {
         Compiler::find().map(|_| ()).map_err(failed)
+    }
+
+    /// The folder in which built kernels are kept from process to process, after a file was written there: see
+    /// `SEAMLINE_CACHE_DIR`.
+    ///
+    /// # Errors
+    /// [`SimError::Cache`], in words: kernels run without it, and are built by each process.
+    pub fn cache() -> Result<PathBuf, Error> {
+        cache::usable().map_err(failed)
     }
 }
 

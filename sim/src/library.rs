@@ -115,7 +115,7 @@ fn load(built: &Built) -> Result<libloading::Library, SimError> {
 }
 
 fn failed(built: &Built, error: libloading::Error) -> SimError {
-    SimError::Load { path: built.path.clone(), reason: error.to_string() }
+    SimError::Load { path: built.path.clone(), compiler: built.compiler.clone(), reason: error.to_string() }
 }
 
 /// What a run did.
