@@ -2,6 +2,9 @@
 //!
 //! The signature and the body are parsed apart, and every error is collected: a body with an error still
 //! has a signature, and so the macro can emit the whole bundle beside the message.
+//!
+//! Types and operations are known by the last segment of their path, whatever is in front: imports, renamed crates and
+//! re-exports are not seen from here. What a path leads to is the compiler's to say, of the macro's copy of the body.
 
 mod body;
 mod checked;

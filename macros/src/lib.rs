@@ -28,6 +28,10 @@ use proc_macro::TokenStream;
 /// (`finalize`, `all_reduce`, `rms_norm`). The last line names what is returned, as in
 /// `(residual_out, norm_out)`. A `mut` parameter that is assigned and returned is updated in place.
 ///
+/// Types and operations are known by the last segment of their path, whatever is in front (`dsl::all_reduce(x)`,
+/// `renamed::prelude::all_reduce(x)`): a macro does not see imports. The compiler then resolves the path, and refuses one that
+/// leads nowhere. A fn of your own that has the name of an operation is taken for the operation, so give it another name.
+///
 /// # Generated
 /// - the type, with the fn's name in CamelCase, its docs and visibility, a `Pattern`;
 /// - the bundle: `tokens`, one field per parameter, and one per result that is not in place.

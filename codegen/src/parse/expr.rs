@@ -207,15 +207,17 @@ impl<'a> Scope<'a> {
 
     /// A call of an operation; its operands are looked at even if it is unknown.
     fn call(&mut self, call: &ExprCall) -> Option<(Op, Vec<Place>)> {
-        let segment = match &*call.func {
-            Expr::Path(path) => path.path.segments.last(),
+        let path = match &*call.func {
+            Expr::Path(path) if path.qself.is_none() => {
+                path.path.segments.last().map(|last| (&path.path, last))
+            }
             _ => None,
         };
-        let Some(segment) = segment else {
+        let Some((path, last)) = path else {
             self.report(refusal(&call.func).at(Place::of(&call.func)));
             return None;
         };
-        let name = segment.ident.to_string();
+        let name = last.ident.to_string();
         let Some(operation) = Operation::from_name(&name) else {
             let names = OPERATIONS.iter().map(|o| o.name);
             let operations = names.clone().collect::<Vec<_>>().join(", ");
@@ -226,7 +228,7 @@ impl<'a> Scope<'a> {
             }
             return None;
         };
-        if segment.arguments != PathArguments::None {
+        if path.segments.iter().any(|segment| segment.arguments != PathArguments::None) {
             self.report(Diagnostic::CallTypeArguments { name }.at(Place::of(&call.func)));
         }
         let (expected, got) = (operation.operands.len(), call.args.len());

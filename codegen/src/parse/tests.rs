@@ -114,6 +114,21 @@ fn every_error_is_reported_and_none_twice() {
 }
 
 #[test]
+fn an_operation_is_known_by_the_last_segment_of_a_plain_path() {
+    let called = |path: &str| {
+        let item = format!("fn p(x: Tokens) -> Tokens {{ let y = {path}(x); y }}");
+        names(&parsed("", &item))
+    };
+    for path in ["all_reduce", "dsl::all_reduce", "::renamed::prelude::all_reduce", "crate::ops::all_reduce"]
+    {
+        assert!(called(path).is_empty(), "{path}");
+    }
+    assert_eq!(called("all_reduce::other"), ["UnknownOperation"]);
+    assert_eq!(called("<Mine>::all_reduce"), ["Unsupported"]);
+    assert_eq!(called("Mine::<u8>::all_reduce"), ["CallTypeArguments"]);
+}
+
+#[test]
 fn a_file_gives_its_patterns_in_order_also_from_modules() {
     let source = "
         #[fused_pattern] fn a(x: Tokens) -> Tokens { let y = -x; y }
