@@ -26,7 +26,8 @@ use proc_macro::TokenStream;
 /// # Body
 /// `let name = …;`, `name += …;`, `+ - *`, unary minus, decimal numbers, and calls of the operations
 /// (`finalize`, `all_reduce`, `rms_norm`). The last line names what is returned, as in
-/// `(residual_out, norm_out)`. A `mut` parameter that is assigned and returned is updated in place.
+/// `(residual_out, norm_out)`. A `mut` parameter that is assigned and returned is updated in place. A
+/// statement has at most 1000 tokens and nests at most 40 levels deep.
 ///
 /// Types and operations are known by the last segment of their path, whatever is in front (`dsl::all_reduce(x)`,
 /// `renamed::prelude::all_reduce(x)`): a macro does not see imports. The compiler then resolves the path, and refuses one that
