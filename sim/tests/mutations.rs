@@ -118,11 +118,11 @@ const MUTATIONS: &[Mutation] = &[
     ),
     mutation(
         "the last rank is not waited for",
-        "if (largest != EMPTY) break;",
-        "if (largest != EMPTY || from[0].w[0] != EMPTY) break;",
+        "wait = largest == EMPTY;",
+        "wait = largest == EMPTY && from[0].w[0] == EMPTY;",
         "",
     ),
-    mutation("nobody waits for the ranks", "if (largest != EMPTY) break;", "break;", ""),
+    mutation("nobody waits for the ranks", "wait = largest == EMPTY;", "wait = false;", ""),
     mutation("the epoch does not advance", "next_epoch(epoch));", "epoch);", ""),
     mutation(
         "the epoch advances before its last reader",

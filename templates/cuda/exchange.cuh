@@ -12,7 +12,6 @@
 
 constexpr u32 EMPTY = 0xFFFFFFFFu;
 constexpr u32 EPOCHS = 3u << 30;  // a multiple of 3: the generation goes on across the wrap
-constexpr u64 FAULT_CHECK_NS = 1000000;
 
 SEAMLINE_DEVICE u32 next_epoch(u32 epoch) { return epoch + 1 == EPOCHS ? 0 : epoch + 1; }
 
@@ -82,8 +81,8 @@ struct Slot {
     SEAMLINE_UNROLL
     for (int q = 0; q < RANKS; q++) from[q] = own;
     u64 since = 0;
-    bool late = false;
-    for (u32 tries = 1; on && !failed && !late; tries++) {
+    bool wait = on && !failed, late = false;
+    for (u32 tries = 1; wait; tries++) {
       u32 largest = 0;
       SEAMLINE_UNROLL
       for (int q = 0; q < RANKS; q++) {
@@ -98,8 +97,11 @@ struct Slot {
         for (int w = 0; w < WORDS; w++) largest = device::max(largest, from[q].w[w]);
       }
       // No written word is as large as an empty one.
-      if (largest != EMPTY) break;
-      if (tries % 64 == 0) late = expired(since);
+      wait = largest == EMPTY;
+      if (wait && tries % 64 == 0 && expired(since)) {
+        late = true;
+        break;
+      }
     }
     if (late) {
       failed = true;
@@ -114,11 +116,11 @@ struct Slot {
     }
   }
 
-  // Whether a poll that began about `since` (0 at first) should end: somebody has found a fault, or the time is over.
+  // Whether a poll should end: somebody has found a fault, or the time since this was first asked (`since` is 0) is
+  // over.
   __device__ __forceinline__ bool expired(u64& since) const {
     const u64 now = device::clock_ns();
     if (since == 0) since = now;
-    if (now - since < FAULT_CHECK_NS) return false;
     return now - since >= exchange.timeout_ns || device::control_load(&status->fault) != 0;
   }
 
