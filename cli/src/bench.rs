@@ -2,6 +2,7 @@
 
 mod graph;
 mod host;
+mod jit;
 mod peer;
 mod seam;
 
@@ -37,6 +38,9 @@ pub struct Bench {
     /// Times what `launch` costs the host instead, beside a bare cuLaunchKernelEx
     #[arg(long)]
     host: bool,
+    /// Times what compiling one kernel costs a fresh process instead; needs NVRTC, and no GPU
+    #[arg(long, conflicts_with_all = ["host", "peers"])]
+    jit: bool,
     /// Prints JSON
     #[arg(long)]
     json: bool,
@@ -102,6 +106,9 @@ struct Report<'a> {
 impl Bench {
     /// Runs the command.
     pub fn run(self) -> Result<Verdict> {
+        if self.jit {
+            return jit::run(&self.points, self.hidden, self.top_k, self.rounds, self.json);
+        }
         let context = seamline::cuda::context(0)?;
         if self.host {
             return host::run(&context, self.json);

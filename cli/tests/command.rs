@@ -229,3 +229,23 @@ fn the_demo_runs_the_generated_source_with_the_references_bits() {
         assert!(error.as_f64().unwrap() < 1e-2, "{run}");
     }
 }
+
+#[test]
+fn bench_jit_times_a_fresh_process_or_says_why_it_cannot() {
+    let arguments =
+        ["bench", "--jit", "--hidden", "512", "--top-k", "2", "--rounds", "1", "--json", "1:1", "2:1"];
+    let output = seamline(&arguments);
+    if output.status.success() {
+        let costs: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        for (cost, ranks) in costs.as_array().expect("a list").iter().zip([1, 2]) {
+            assert_eq!(cost["ranks"], ranks);
+            let times = cost["milliseconds"].as_array().expect("a list");
+            assert!(times.len() == 1 && times[0].as_f64() > Some(1.0), "{cost}");
+        }
+    } else {
+        let text = String::from_utf8(output.stderr).expect("output is UTF-8");
+        assert!(text.contains("the kernel of a group of 1 was not compiled: NVRTC was not found"), "{text}");
+    }
+    let text = fails(2, &["bench", "--jit", "--host"]);
+    assert!(text.contains("cannot be used with"), "{text}");
+}
