@@ -3,7 +3,7 @@
 //! A phase can run lane by lane; a row sum or the exchange that ends it needs the whole row, or the other ranks. Patterns
 //! with norms before the collective, or several in a row, just have more phases.
 
-use crate::program::{Inst, Program, Reg, Space};
+use crate::program::{Inst, Program, Reg};
 
 /// A program's cut into phases.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,11 +67,6 @@ impl Phases {
         self.of[reg.0 as usize]
     }
 
-    /// The first phase in which the value of `reg` can be read.
-    fn available(&self, program: &Program, reg: Reg) -> Option<usize> {
-        self.phase(reg).map(|p| p + usize::from(ends_phase(program.line(reg).inst)))
-    }
-
     /// The last phase that reads `reg`.
     pub fn last_use(&self, reg: Reg) -> Option<usize> {
         self.last_use[reg.0 as usize]
@@ -105,7 +100,7 @@ impl Phases {
             match line.inst {
                 Inst::Load(param) => overwritten(param),
                 Inst::Const(_) | Inst::AllReduce(_) => false,
-                _ => self.available(program, reg) <= Some(exchange) && !self.is_wire(program, reg),
+                _ => self.phase(reg) <= Some(exchange) && !self.is_wire(program, reg),
             }
         })
     }
@@ -159,7 +154,7 @@ fn sink(program: &Program, needed: &[bool], earliest: &[usize]) -> Vec<Option<us
             Inst::Finalize { .. } | Inst::AllReduce(_) | Inst::RowSum { .. } | Inst::Store(..) => false,
             // A rounded value is about to be stored: in place, that must not overtake the loads.
             Inst::Round(..) => false,
-            _ => line.space != Space::Token && line.inst.operands().all(|o| from_inputs[o.0 as usize]),
+            _ => line.inst.operands().all(|o| from_inputs[o.0 as usize]),
         };
     }
     let mut first_use: Vec<Option<usize>> = vec![None; program.lines.len()];

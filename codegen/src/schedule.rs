@@ -1,5 +1,6 @@
 //! Schedules and their launch geometry: pure functions of program, architecture, tokens, ranks per device and forks.
 
+use crate::program::Inst;
 use crate::{MAX_TOKENS, Program, phases::Phases};
 
 /// One way to run a program.
@@ -183,6 +184,15 @@ impl<'a> Planner<'a> {
         self.program.dims.hidden.div_ceil(LANE)
     }
 
+    /// Bytes of an element of the widest rows that are finalized.
+    fn row_bytes(&self) -> u32 {
+        let rows = self.program.lines.iter().filter_map(|line| match line.inst {
+            Inst::Finalize { rows, .. } => Some(self.program.param_dtype(rows).size() as u32),
+            _ => None,
+        });
+        rows.max().unwrap_or(2)
+    }
+
     /// Deals a row over at most `ctas` CTAs of at most `most` threads, `blocks_per_sm` of them on an SM.
     fn deal(&self, ctas: u32, most: u32, blocks_per_sm: u32, streaming: bool) -> Geometry {
         let lanes = self.lanes();
@@ -190,11 +200,13 @@ impl<'a> Planner<'a> {
         let threads = lanes.div_ceil(ctas * vectors).next_multiple_of(WARP);
         // What a thread may hold decides how many rows it asks for at once.
         let registers = (REGISTERS / (threads * blocks_per_sm)).min(255);
-        let row_registers = LANE * self.program.dims.dtype.size() as u32 / 4;
+        let row_registers = LANE * self.row_bytes() / 4;
+        // Besides the rows; a further lane keeps about half as much as the first.
         let others = match self.schedule() {
             Schedule::Local => 40,
             Schedule::OneShot => 56,
-        };
+        } * (vectors + 1)
+            / 2;
         let batch = (registers.saturating_sub(others) / row_registers).clamp(1, 16);
         Geometry {
             schedule: self.schedule(),

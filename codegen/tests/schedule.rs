@@ -106,6 +106,17 @@ fn value_needed_on_both_sides_of_the_exchange_forbids_waves() {
 }
 
 #[test]
+fn row_sum_beside_the_exchange_forbids_waves() {
+    for body in ["all_reduce(x) + rms_norm(x, w, eps)", "rms_norm(x, w, eps) * all_reduce(x * w)"] {
+        let source = format!("(x: Tokens, w: Channels, eps: Scalar) -> Tokens {{ let y = {body}; y }}");
+        let program = bind(&graph(&source), 4096, 2);
+        assert!(Phases::of(&program).crosses_exchange(&program), "{body}");
+        let planner = Planner::new(&program, DeviceModel::H200, 2, false);
+        assert!((1..=planner.tokens_per_launch()).all(|t| !planner.shape(t).geometry.waves));
+    }
+}
+
+#[test]
 fn input_overwritten_before_the_exchange_and_read_after_it_forbids_waves() {
     let body = |after: &str| {
         let source = format!(

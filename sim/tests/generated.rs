@@ -5,7 +5,7 @@ mod group;
 
 use group::{Group, K25, program};
 use seamline_codegen::reference;
-use seamline_codegen::schedule::DeviceModel;
+use seamline_codegen::schedule::{DeviceModel, Planner};
 use seamline_codegen::workload::{Kind, Workload};
 use seamline_codegen::{ParamId, Presence};
 use seamline_sim::{Options, Order};
@@ -164,6 +164,38 @@ fn more_tokens_than_clusters_are_sent_before_any_is_received() {
         assert!(call.launches[0].entry.ends_with("_waves"), "{}", call.launches[0].entry);
         back_to_back(&mut group, &[24, 5 + i, 20], &Options::new(order));
     }
+}
+
+/// Each norms something known before the exchange, and uses it after.
+const BESIDE: [&str; 2] = [
+    "pub fn beside(x: Tokens, w: Channels, eps: Scalar) -> (Tokens,) {
+        let y = all_reduce(x) + rms_norm(x, w, eps);
+        (y,)
+    }",
+    "pub fn gated(x: Tokens, gate: PerToken<f32>, w: Channels, eps: Scalar) -> (Tokens, Tokens) {
+        let y = all_reduce(x * w) * rms_norm(x, w, eps);
+        let z = y * (gate * 2.0);
+        (y, z)
+    }",
+];
+
+#[test]
+fn every_body_stores_the_references_bits_on_a_device_with_room_for_few_blocks() {
+    let small = DeviceModel { sms: 1, ..DeviceModel::H200 };
+    let mut waves = Vec::new();
+    for body in BODIES.iter().chain(&BESIDE).filter(|body| body.contains("all_reduce")) {
+        let source = format!("#[fused_pattern(dtype = bf16)] {body}");
+        let program = program(&source, 520, 4, 2, Presence::ALL);
+        // As the runtime does: what crosses the exchange takes several launches instead.
+        let most = Planner::new(&program, small, 1, true).tokens_per_launch().min(24) as usize;
+        let mut group = Group::on(small, program, 24, |source| source).unwrap();
+        let call = group.call(&Workload::new(&group.program, most, 0, Kind::Ordinary));
+        if call.launches[0].entry.ends_with("_waves") {
+            waves.push(group.program.name.clone());
+        }
+        back_to_back(&mut group, &[most, 1, most - 1], &Options::default());
+    }
+    assert_eq!(waves, ["residual_in_place", "no_residual", "no_norm", "sandwich", "norm_first"]);
 }
 
 #[test]

@@ -30,6 +30,8 @@ struct Mutation {
     ranks: u32,
     /// Multiprocessors: with one, a row is not dealt over a cluster.
     sms: u32,
+    /// The most tokens of a launch: more than three take waves on one multiprocessor.
+    tokens: usize,
 }
 
 /// Neither a multiple of a warp's channels nor of a cluster's.
@@ -41,7 +43,7 @@ const fn mutation(
     to: &'static str,
     caught: &'static str,
 ) -> Mutation {
-    Mutation { name, from, to, caught, source: K25, ranks: 3, sms: 132 }
+    Mutation { name, from, to, caught, source: K25, ranks: 3, sms: 132, tokens: 3 }
 }
 
 const MUTATIONS: &[Mutation] = &[
@@ -61,7 +63,7 @@ const MUTATIONS: &[Mutation] = &[
         )
     },
     mutation(
-        "inputs are asked for before the wait",
+        "the epoch of another slot is read",
         "epoch = device::control_load(args.exchange.epochs + row.token);",
         "epoch = device::control_load(args.exchange.epochs + row.token + device::blocks());",
         "`epochs`",
@@ -158,6 +160,36 @@ const MUTATIONS: &[Mutation] = &[
         )
     },
     Mutation {
+        sms: 1,
+        tokens: 8,
+        ..mutation(
+            "a launch in waves does not read what it needs after the exchange",
+            "      Spec::template load_inputs<false, true>(args, row);\n",
+            "",
+            "different bits",
+        )
+    },
+    Mutation {
+        sms: 1,
+        tokens: 8,
+        ..mutation(
+            "a launch in waves keeps its own rows to itself",
+            "int i = SELF ? 0 : 1;",
+            "int i = 1;",
+            "",
+        )
+    },
+    Mutation {
+        sms: 1,
+        tokens: 8,
+        ..mutation(
+            "a launch in waves receives by the epoch of the token it sent last",
+            "    if constexpr (WAVES) {\n      epoch = device::control_load(args.exchange.epochs + row.token);\n",
+            "    if constexpr (WAVES) {\n",
+            "",
+        )
+    },
+    Mutation {
         source: TWO_NORMS,
         ..mutation("partial sums have one buffer", "turn ^= 1;", "", "no barrier lies between")
     },
@@ -188,9 +220,9 @@ const MUTATIONS: &[Mutation] = &[
 ];
 
 /// Launches of changing size on `group`: what is wrong, if anything is.
-fn run(group: &mut Group, options: &Options) -> Option<String> {
+fn run(group: &mut Group, most: usize, options: &Options) -> Option<String> {
     let launch = |(i, tokens)| Workload::new(&group.program, tokens, i as u64, Kind::NanBehindDropped);
-    let workloads = [3, 1, 3, 2, 3, 3].into_iter().enumerate().map(launch).collect::<Vec<_>>();
+    let workloads = [most, 1, most, 2, most, most].into_iter().enumerate().map(launch).collect::<Vec<_>>();
     let mut calls = workloads.iter().map(|w| group.call(w)).collect::<Vec<_>>();
     if let Err(error) = group.run(&mut calls, options) {
         return Some(error.to_string());
@@ -202,16 +234,17 @@ fn run(group: &mut Group, options: &Options) -> Option<String> {
 }
 
 /// What the first of some orders finds wrong with a source.
-fn find(sms: u32, program: &Program, change: impl Fn(String) -> String) -> Option<String> {
+fn find(sms: u32, most: usize, program: &Program, change: impl Fn(String) -> String) -> Option<String> {
     let device = DeviceModel { sms, ..DeviceModel::H200 };
     let orders = [Order::Forward, Order::Reverse].into_iter().chain((0..30).map(Order::Random));
     orders.into_iter().find_map(|order| {
-        let mut group = Group::on(device, program.clone(), 3, &change).unwrap_or_else(|e| panic!("{e}"));
+        let mut group =
+            Group::on(device, program.clone(), most as u64, &change).unwrap_or_else(|e| panic!("{e}"));
         let late = match order {
             Order::Reverse => Options::new(order).delay(1, Duration::from_millis(1)),
             _ => Options::new(order),
         };
-        run(&mut group, &late)
+        run(&mut group, most, &late)
     })
 }
 
@@ -219,13 +252,13 @@ fn find(sms: u32, program: &Program, change: impl Fn(String) -> String) -> Optio
 fn every_mutation_of_the_templates_is_caught() {
     let mut missed = Vec::new();
     for mutation in MUTATIONS {
-        let Mutation { name, from, to, caught, source, ranks, sms } = mutation;
+        let Mutation { name, from, to, caught, source, ranks, sms, tokens } = mutation;
         let program = program(source, HIDDEN, 4, *ranks, Presence::ALL);
         let change = |text: String| {
             assert!(text.contains(from), "`{name}` no longer applies: the templates have changed");
             text.replace(from, to)
         };
-        match find(*sms, &program, change) {
+        match find(*sms, *tokens, &program, change) {
             Some(found) if found.contains(caught) => {
                 println!("{name}: {}", found.lines().next().unwrap_or_default())
             }
@@ -237,7 +270,9 @@ fn every_mutation_of_the_templates_is_caught() {
 
 #[test]
 fn the_templates_themselves_pass() {
-    for (source, sms, ranks) in [(K25, 132, 3), (K25, 1, 3), (TWO_NORMS, 132, 3), (K25, 132, 1)] {
-        assert_eq!(find(sms, &program(source, HIDDEN, 4, ranks, Presence::ALL), |text| text), None);
+    for (source, sms, tokens, ranks) in
+        [(K25, 132, 3, 3), (K25, 1, 3, 3), (K25, 1, 8, 3), (TWO_NORMS, 132, 3, 3), (K25, 132, 3, 1)]
+    {
+        assert_eq!(find(sms, tokens, &program(source, HIDDEN, 4, ranks, Presence::ALL), |text| text), None);
     }
 }

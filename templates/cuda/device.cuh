@@ -135,11 +135,8 @@ SEAMLINE_DEVICE void exchange_push16(void* p, const u32* w) {
                : "memory");
 }
 // A store of four words `word` to this rank's own memory, that empties a slot.
-SEAMLINE_DEVICE void exchange_arm16(void* p, u32 word, bool on) {
-  asm volatile(
-      "{.reg .pred on; setp.ne.u32 on, %2, 0; @on st.relaxed.sys.global.v4.u32 [%0], {%1, %1, %1, %1};}" ::"l"(p),
-      "r"(word), "r"((u32)on)
-      : "memory");
+SEAMLINE_DEVICE void exchange_arm16(void* p, u32 word) {
+  asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %1, %1, %1};" ::"l"(p), "r"(word) : "memory");
 }
 
 // Control words: epochs, the fault word, counters. Strong at system scope.
@@ -174,10 +171,12 @@ SEAMLINE_DEVICE u32 max(u32 a, u32 b) { return a > b ? a : b; }
 SEAMLINE_DEVICE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 SEAMLINE_DEVICE float from_bits(u32 x) { return __uint_as_float(x); }
 SEAMLINE_DEVICE u32 to_bits(float x) { return __float_as_uint(x); }
-// a / b, IEEE, for a constant b in 1..2^24 and any a but -0.0. The remainder of an approximate quotient corrects it
-// (Markstein, IBM J. Res. Dev. 34, 1990). Where the remainder could be subnormal f64 has room for it, and its quotient
-// may be rounded again: it does not lie close to the middle between two floats without being it. (The built-in division
-// has a call for those, whose compilation takes as long as a tenth of a kernel's.)
+// a / b, IEEE, for a constant whole b up to 65536 and any a but -0.0, which no row sum is. The remainder of an
+// approximate quotient corrects it (Markstein, IBM J. Res. Dev. 34, 1990): a / b lies at least 2^-17 of a last place
+// from the middle between two floats, and the correction errs by less than 2^-23 of one. Where the remainder could be
+// subnormal f64 has room for it, and its quotient may be rounded again: it does not lie close to the middle between two
+// floats without being it. (The built-in division has a call for those, whose compilation takes as long as a tenth of a
+// kernel's.)
 SEAMLINE_DEVICE float divide(float a, float b) {
   const float r = 1.0f / b, q = a * r;
   const u32 magnitude = to_bits(q) & 0x7FFFFFFFu;

@@ -102,5 +102,5 @@ SEAMLINE_KERNEL(448, 1) moe_finalize_ar_residual_rmsnorm_local_2x448(SEAMLINE_PA
 }
 
 SEAMLINE_KERNEL(448, 2) moe_finalize_ar_residual_rmsnorm_local_1x448x2_by2_streaming(SEAMLINE_PARAM Args args) {
-  local<Spec, Geometry<1, 448, 2, 8, true, false>>(args);
+  local<Spec, Geometry<1, 448, 2, 3, true, false>>(args);
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// What the rounding contract and the templates need.
 const OPTIONS: [&str; 3] = ["--std=c++17", "--fmad=false", "--ptxas-options=-v"];
 /// What saves time: leaving out what generated code never names (textures, the device runtime), a tenth; compiling the
-/// entries of a source on all cores, a quarter on two.
+/// entries of a source on all cores, a quarter of the time on two.
 const FASTER: [&str; 2] = ["--minimal", "--split-compile=0"];
 /// The oldest NVRTC on which that was tried.
 const HAS_FASTER: (i32, i32) = (13, 0);
