@@ -131,9 +131,9 @@ SEAMLINE_DEVICE void exchange_load16(u32* w, const void* p, bool on, SEAMLINE_PL
 SEAMLINE_DEVICE void exchange_push16(void* p, const u32* w, SEAMLINE_PLACE) {
   self()->host->exchange_store(self(), PUSH, p, w, Place{file, line});
 }
-SEAMLINE_DEVICE void exchange_arm16(void* p, u32 word, SEAMLINE_PLACE) {
+SEAMLINE_DEVICE void exchange_arm16(void* p, u32 word, bool on, SEAMLINE_PLACE) {
   const u32 w[4] = {word, word, word, word};
-  self()->host->exchange_store(self(), ARM, p, w, Place{file, line});
+  if (on) self()->host->exchange_store(self(), ARM, p, w, Place{file, line});
 }
 
 // All fibers of a run share one OS thread, so a plain access is atomic.

@@ -207,6 +207,11 @@ impl Context {
         memory.iter().any(|r| r.usage == crate::Usage::Weights && r.allows(access, address, bytes.into()))
     }
 
+    /// Whether the 16 bytes there are this rank's own slots.
+    pub fn polls(&self, address: u64) -> bool {
+        self.launch().memory.iter().any(|r| r.allows(Access::Poll, address, 16))
+    }
+
     /// Whether it may itself have stored a row there.
     pub fn pushes_to(&self, address: u64) -> bool {
         self.launch().memory.iter().any(|r| r.allows(Access::Push, address, 16))

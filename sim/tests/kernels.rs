@@ -96,7 +96,7 @@ const SWAP: &str = "device::grid_wait();
         if (got.w[0] != ~0u && got.w[1] != ~0u && got.w[2] != ~0u && got.w[3] != ~0u) break;
         if (device::clock_ns() - start > 30000000000ull) { got = Words{{666, 0, 0, 10}}; break; }
     }
-    device::exchange_arm16(args.a, ~0u);
+    device::exchange_arm16(args.a, ~0u, true);
     device::store4(args.c, got.w[0] + got.w[3], true);";
 
 /// The launches of `SWAP` on two ranks.

@@ -70,6 +70,7 @@ fn an_access_that_is_off_touches_nothing() {
         device::load16(w, nullptr, false);
         u32 zero = device::load_const4(nullptr, false) + w[3];
         device::store8(nullptr, w, false);
+        device::exchange_arm16(nullptr, 1, false);
         device::store4(args.a + device::thread(), zero, true);";
     let mut out = Memory::new(32, 9);
     run(&[launch(&build(body).unwrap(), 1, 32, vec![out.range("out", Usage::Output)])], &Options::default())
@@ -135,7 +136,7 @@ fn a_word_that_means_empty_and_a_row_over_another() {
     assert!(matches!(fault, Fault::PushesEmpty { .. }), "{fault}");
     let fault = broken_on(outbox, "device::grid_wait(); PUSH(args.a, 1, 2, 3, 4);");
     assert!(matches!(fault, Fault::Overwrites { .. }), "{fault}");
-    let fault = broken_on(Usage::Inbox, "device::grid_wait(); device::exchange_arm16(args.a, 0);");
+    let fault = broken_on(Usage::Inbox, "device::grid_wait(); device::exchange_arm16(args.a, 0, true);");
     assert!(matches!(fault, Fault::ArmsFull { .. }), "{fault}");
 }
 

@@ -135,8 +135,11 @@ SEAMLINE_DEVICE void exchange_push16(void* p, const u32* w) {
                : "memory");
 }
 // A store of four words `word` to this rank's own memory, that empties a slot.
-SEAMLINE_DEVICE void exchange_arm16(void* p, u32 word) {
-  asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %1, %1, %1};" ::"l"(p), "r"(word) : "memory");
+SEAMLINE_DEVICE void exchange_arm16(void* p, u32 word, bool on) {
+  asm volatile(
+      "{.reg .pred on; setp.ne.u32 on, %2, 0; @on st.relaxed.sys.global.v4.u32 [%0], {%1, %1, %1, %1};}" ::"l"(p),
+      "r"(word), "r"((u32)on)
+      : "memory");
 }
 
 // Control words: epochs, the fault word, counters. Strong at system scope.

@@ -35,7 +35,8 @@ struct Exchange {
 };
 
 // A slot, in one launch. With SELF, this rank's own row travels through its region too, for a launch that cannot keep
-// it in registers between sending and receiving. Launches of both kinds empty it.
+// it in registers between sending and receiving. A launch without SELF does not empty that row; it need not, because
+// the thread that reads it is the one that wrote it.
 template <class Spec, bool SELF>
 struct Slot {
   typedef Packed<typename Spec::Wire> Pack;
@@ -68,7 +69,8 @@ struct Slot {
     SEAMLINE_UNROLL
     for (int q = 0; q < RANKS; q++) {
       SEAMLINE_UNROLL
-      for (int w = 0; w < WORDS; w += 4) device::exchange_arm16((void*)(to + q * ROW_BYTES + w * 4), EMPTY);
+      for (int w = 0; w < WORDS; w += 4)
+        device::exchange_arm16((void*)(to + q * ROW_BYTES + w * 4), EMPTY, SELF || q != (int)exchange.rank);
     }
   }
 

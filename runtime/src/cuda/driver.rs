@@ -7,19 +7,24 @@ use std::sync::{Arc, OnceLock};
 
 /// Names under which the loader may know the driver.
 const NAMES: [&str; 3] = ["libcuda.so.1", "libcuda.so", "nvcuda.dll"];
+static PRESENT: OnceLock<bool> = OnceLock::new();
 
 /// Whether a CUDA driver can be loaded. cudarc panics without one, so everything here asks first.
 ///
 /// # Errors
 /// [`ErrorKind::NoDriver`].
 pub fn present() -> Result<(), Error> {
-    static PRESENT: OnceLock<bool> = OnceLock::new();
     // SAFETY: the driver's initialisers are meant to run in any process.
     let load = |name: &&str| unsafe { libloading::Library::new(*name) }.is_ok();
     match PRESENT.get_or_init(|| NAMES.iter().any(load)) {
         true => Ok(()),
         false => Err(ErrorKind::NoDriver { searched: NAMES.join(", ") }.into()),
     }
+}
+
+/// Whether this process has loaded it.
+pub(super) fn loaded() -> bool {
+    PRESENT.get().is_some_and(|present| *present)
 }
 
 /// The primary context of device `ordinal`: [`CudaContext::new`], with an error where that panics for want of

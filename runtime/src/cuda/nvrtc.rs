@@ -1,5 +1,6 @@
 //! CUDA C++ to CUBIN.
 
+use super::driver;
 use super::excerpt::excerpt;
 use super::library::{self, COMPILATION, Functions};
 use super::locate;
@@ -17,7 +18,10 @@ const OPTIONS: [&str; 3] = ["--std=c++17", "--fmad=false", "--ptxas-options=-v"]
 /// What saves time: leaving out what generated code never names (textures, the device runtime), a tenth; compiling the
 /// entries of a source on all cores, a quarter of the time on two.
 const FASTER: [&str; 2] = ["--minimal", "--split-compile=0"];
-/// The oldest NVRTC on which that was tried.
+/// Keeps NVRTC from the driver's cache of compiled code. To look into it NVRTC initialises the driver, which takes longer
+/// than to compile a kernel, unless the process has done so anyway.
+const NO_CACHE: &str = "--no-cache";
+/// The oldest NVRTC on which these were tried.
 const HAS_FASTER: (i32, i32) = (13, 0);
 
 /// A compiled source.
@@ -106,6 +110,9 @@ fn compile_now(source: &str, arch: &str) -> Result<Compiled, Error> {
     options.push(format!("--gpu-architecture={arch}"));
     if nvrtc.version >= HAS_FASTER {
         options.extend(FASTER.map(str::to_owned));
+        if !driver::loaded() {
+            options.push(NO_CACHE.into());
+        }
     }
     if std::env::var_os("SEAMLINE_LINEINFO").is_some_and(|v| v != "0") {
         options.push("--generate-line-info".into());
