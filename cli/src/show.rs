@@ -70,7 +70,7 @@ impl Show {
             .filter(|tokens| **tokens > 0)
             .map(|tokens| Launch::new(&planner, *tokens))
             .collect();
-        let most = self.tokens.iter().copied().max().unwrap_or(1).max(1);
+        let most = self.tokens.iter().copied().max().unwrap_or(1).max(1).min(launches::most(&planner));
         let target =
             emit::Target { geometries: planner.geometries(most), early_trigger: false, one_grid: false };
         let module = emit(&program, &target);

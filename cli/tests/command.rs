@@ -249,3 +249,21 @@ fn bench_jit_times_a_fresh_process_or_says_why_it_cannot() {
     let text = fails(2, &["bench", "--jit", "--host"]);
     assert!(text.contains("cannot be used with"), "{text}");
 }
+
+#[test]
+fn show_cuts_what_the_exchange_memory_does_not_hold() {
+    let arguments =
+        ["show", "--pattern", "ar_residual_rmsnorm", "--set", "hidden=4096", "dtype=bf16", "--arch", "none"];
+    let report = |ranks: &str| -> Value {
+        let more = ["--ranks", ranks, "--tokens", "100,300", "--json"];
+        serde_json::from_str(&succeeds(&[&arguments[..], &more[..]].concat())).expect("JSON")
+    };
+    let cut = |report: &Value, at: usize| {
+        let launch = &report["launches"][at];
+        (launch["launches"].as_u64(), launch["tokens_per_launch"].as_u64())
+    };
+    let eight = report("8");
+    assert_eq!((cut(&eight, 0), cut(&eight, 1)), ((Some(1), Some(100)), (Some(3), Some(128))));
+    // Alone nothing is exchanged.
+    assert_eq!(cut(&report("1"), 1), (Some(1), Some(300)));
+}

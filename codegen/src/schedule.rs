@@ -78,6 +78,9 @@ pub struct Range {
     pub geometry: Geometry,
 }
 
+/// Tokens that exchange memory holds by default. A longer launch of `one_shot` runs as several kernels.
+pub const EXCHANGE_TOKENS: u64 = 128;
+
 /// How many launches must find room on a device at once: one of each rank there, of the group and of each of its
 /// `forks`.
 ///
@@ -105,7 +108,8 @@ pub struct Planner<'a> {
 }
 
 const WARP: u32 = 32;
-const LANE: u32 = 8;
+/// Channels of a lane: what a thread works on.
+pub(crate) const LANE: u32 = 8;
 const MAX_THREADS: u32 = 1024;
 /// Registers of an SM.
 const REGISTERS: u32 = 65_536;

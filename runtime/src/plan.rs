@@ -7,11 +7,10 @@ use crate::region::RegionKey;
 use crate::signature::{Argument, arguments};
 use crate::variant::{Site, Variant, describe};
 use seamline_codegen::check::check;
+use seamline_codegen::schedule::EXCHANGE_TOKENS;
 use seamline_codegen::{BindError, DType, Dims, Graph, ParamId, Presence, Program, Request};
 use std::time::Duration;
 
-/// Tokens that exchange memory holds unless the caller says otherwise.
-const EXCHANGE_TOKENS: u64 = 128;
 /// Tokens that a grid can have, a cluster of 8 each.
 const MAX_TOKENS: usize = seamline_codegen::MAX_TOKENS as usize;
 /// Optional inputs of which all variants are compiled unasked.

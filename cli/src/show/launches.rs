@@ -1,13 +1,16 @@
 //! Which launch a number of tokens becomes.
 
 use crate::table::Table;
-use seamline_codegen::schedule::{Geometry, LaunchShape, Planner};
+use seamline_codegen::schedule::{EXCHANGE_TOKENS, Geometry, LaunchShape, Planner, Schedule};
 use serde::Serialize;
 
 /// The launch for some number of tokens.
 #[derive(Serialize)]
 pub struct Launch {
     tokens: u64,
+    /// One after the other, of `tokens_per_launch` each but for the last.
+    launches: u64,
+    tokens_per_launch: u64,
     schedule: &'static str,
     clusters: u32,
     ctas: u32,
@@ -20,10 +23,13 @@ pub struct Launch {
 
 impl Launch {
     pub fn new(planner: &Planner<'_>, tokens: u64) -> Launch {
-        let LaunchShape { geometry, clusters, .. } = planner.shape(tokens);
+        let tokens_per_launch = most(planner).min(tokens);
+        let LaunchShape { geometry, clusters, .. } = planner.shape(tokens_per_launch);
         let Geometry { schedule, ctas, threads, vectors, batch, streaming, waves, .. } = geometry;
         Launch {
             tokens,
+            launches: tokens.div_ceil(tokens_per_launch),
+            tokens_per_launch,
             schedule: schedule.name(),
             clusters,
             ctas,
@@ -36,12 +42,25 @@ impl Launch {
     }
 }
 
-/// One row per launch.
+/// Tokens of one launch, with exchange memory of the default size.
+pub fn most(planner: &Planner<'_>) -> u64 {
+    match planner.schedule() {
+        Schedule::OneShot => planner.tokens_per_launch().min(EXCHANGE_TOKENS),
+        _ => planner.tokens_per_launch(),
+    }
+}
+
+/// One row per number of tokens.
 pub fn table(launches: &[Launch]) -> Table {
     let mut table =
         Table::new(&["T", "schedule", "clusters", "CTAs", "threads", "vectors", "rows at once", "notes"]);
     for launch in launches {
-        let notes = [(launch.streaming, "streaming stores"), (launch.waves, "several tokens a cluster")];
+        let several = format!("{} launches, of {} tokens at most", launch.launches, launch.tokens_per_launch);
+        let notes = [
+            (launch.streaming, "streaming stores"),
+            (launch.waves, "several tokens a cluster"),
+            (launch.launches > 1, &several),
+        ];
         let notes = notes.iter().filter(|(on, _)| *on).map(|(_, note)| *note).collect::<Vec<_>>().join(", ");
         table.row([
             launch.tokens.to_string(),

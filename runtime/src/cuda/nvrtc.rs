@@ -31,7 +31,8 @@ pub struct Compiled {
     pub cubin: Vec<u8>,
     /// What it was compiled for.
     pub arch: String,
-    /// What each kernel uses, in the order of the source.
+    /// What each kernel uses, in the order of the source; nothing where the code came from the driver's cache, which
+    /// keeps no log.
     pub entries: Vec<Usage>,
     /// All that the compiler said.
     pub log: String,

@@ -31,14 +31,21 @@ impl Cut<'_> {
 
     /// How the loop `lanes` of phase `at` reads channel j of `reg`.
     pub(super) fn read(&self, reg: Reg, at: usize, lanes: &Lanes) -> String {
+        self.read_kept(reg).unwrap_or_else(|| match lanes.computes(reg) && !self.outlives(reg, at, lanes) {
+            true => self.local(reg),
+            false => format!("{}[j]", self.whole(reg)),
+        })
+    }
+
+    /// How channel j of `reg` is read, if that is the same in every loop.
+    pub(super) fn read_kept(&self, reg: Reg) -> Option<String> {
         let line = self.program.line(reg);
         match line.inst {
-            _ if !line.space.has_channels() => self.read_scalar(reg),
-            Inst::Load(p) => format!("get(row.{}[v], j)", self.field(p)),
-            Inst::AllReduce(_) => "row.exchanged[v][j]".into(),
-            Inst::Round(..) => format!("get({}, j)", self.whole(reg)),
-            _ if lanes.computes(reg) && !self.outlives(reg, at, lanes) => self.local(reg),
-            _ => format!("{}[j]", self.whole(reg)),
+            _ if !line.space.has_channels() => Some(self.read_scalar(reg)),
+            Inst::Load(p) => Some(format!("get(row.{}[v], j)", self.field(p))),
+            Inst::AllReduce(_) => Some("row.exchanged[v][j]".into()),
+            Inst::Round(..) => Some(format!("get({}, j)", self.whole(reg))),
+            _ => None,
         }
     }
 

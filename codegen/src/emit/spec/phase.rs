@@ -5,12 +5,10 @@
 
 use super::{Cut, ident};
 use crate::program::{Inst, Reg};
+use crate::schedule::LANE;
 use crate::{DType, OutputId};
 use std::fmt::Write;
 use std::ops::Range;
-
-/// Channels of a lane.
-const LANE: u32 = 8;
 
 /// The values that one loop over channels computes.
 #[derive(Default)]
@@ -187,10 +185,9 @@ impl Cut<'_> {
             true => String::new(),
             false => format!("Packed<{dtype}> {name};\n"),
         };
-        let from = match self.program.line(x).inst {
-            Inst::Load(_) | Inst::Const(_) | Inst::Round(..) => {
+        let from = match self.read_kept(x) {
+            Some(value) if !matches!(self.program.line(x).inst, Inst::AllReduce(_)) => {
                 let wide = format!("{}_wide", self.local(reg));
-                let value = self.read(x, usize::MAX, &Lanes::default());
                 write!(
                     text,
                     "f32 {wide}[LANE];\nSEAMLINE_UNROLL\nfor (int j = 0; j < LANE; j++) {wide}[j] = {value};\n"
