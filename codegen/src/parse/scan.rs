@@ -165,7 +165,9 @@ impl Head {
             self.keyword = Some(Keyword::Named);
         } else if self.keyword.is_none() && !self.begun && is(&["impl", "trait"]) {
             self.keyword = Some(Keyword::Impl);
-        } else if self.keyword == Some(Keyword::Named) && self.name.is_none() {
+        } else if self.word.as_ref().is_some_and(|last| last == "mod" || last == "fn") && self.name.is_none()
+        {
+            // Not after `fn(`: that is a type.
             self.name = Some(word.clone());
         }
         self.begun |= !is(&["pub", "unsafe", "auto", "default"]);

@@ -148,6 +148,7 @@ fn a_pattern_is_found_wherever_an_item_may_stand_and_told_by_its_path() {
         pub(crate) mod a { pub mod r#mod { #[doc = \"b\"] #[fused_pattern] #[allow(unused)] fn p(x: Tokens) -> Tokens { let y = -x; y } } }
         const fn helper<T: Clone>(_: fn(u8) -> T) -> impl Fn() where T: Copy {
             if !true { let x = || -> u8 { #[fused_pattern] fn q(x: Tokens) -> Tokens { let y = -x; y } 1 }; }
+            let f: fn() -> X = { #[fused_pattern] fn t(x: Tokens) -> Tokens { let y = -x; y } || X };
             || ()
         }
         impl Helper { fn method(&self) { #[cfg_attr(all(), allow(unused), seamline::fused_pattern(hidden = 8))]
@@ -156,8 +157,11 @@ fn a_pattern_is_found_wherever_an_item_may_stand_and_told_by_its_path() {
     ";
     let file = SourceFile::parse(source).unwrap_or_else(|e| panic!("{e}"));
     let found = file.patterns.iter().map(|f| (f.path.as_str(), f.line)).collect::<Vec<_>>();
-    assert_eq!(found, [("p", 3), ("a::mod::p", 4), ("helper::q", 6), ("method::r", 9), ("s", 11)]);
-    assert_eq!(file.patterns[3].graph.fixed.hidden, Some(8));
+    assert_eq!(
+        found,
+        [("p", 3), ("a::mod::p", 4), ("helper::q", 6), ("helper::t", 7), ("method::r", 10), ("s", 12)]
+    );
+    assert_eq!(file.patterns[4].graph.fixed.hidden, Some(8));
     assert!(file.in_macros.is_empty());
 }
 
