@@ -3,7 +3,7 @@
 //
 // Generated code computes channel by channel in f32, `for (int j = 0; j < LANE; j++)`, and functions write to what they
 // are given instead of returning arrays: a compiler that has to take apart a struct for every operation on eight values
-// needs twice the time for the same instructions.
+// takes half as long again for the same instructions.
 
 // Storage types are tags: bits are converted by packs, never by C++.
 struct bf16 {
