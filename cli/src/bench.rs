@@ -81,10 +81,10 @@ pub struct Measurement {
     note: Option<String>,
 }
 
-impl Measurement {
-    fn median(&self) -> Option<f64> {
-        median(&self.microseconds)
-    }
+/// Median, least and most.
+fn spread(figures: &[f64]) -> [Option<f64>; 3] {
+    let figure = |which: fn(f64, f64) -> f64| figures.iter().copied().reduce(which);
+    [median(figures), figure(f64::min), figure(f64::max)]
 }
 
 /// The middle one; of an even number, the upper of the two.
@@ -207,9 +207,7 @@ fn table(all: &[Measurement]) -> Table {
             Some(false) => "DIFFER",
             None => "",
         };
-        let least = m.microseconds.iter().copied().reduce(f64::min);
-        let most = m.microseconds.iter().copied().reduce(f64::max);
-        let numbers = [us(m.median()), us(least), us(most)];
+        let numbers = spread(&m.microseconds).map(us);
         let head = [m.ranks.to_string(), m.tokens.to_string(), m.way.clone()];
         let tail = [exact.to_owned(), error(0), error(1), m.note.clone().unwrap_or_default()];
         table.row(head.into_iter().chain(numbers).chain(tail));

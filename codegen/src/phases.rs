@@ -96,13 +96,20 @@ impl Phases {
                     && self.phase(reg) <= Some(exchange)
             })
         };
-        program.regs().filter(|(reg, _)| self.last_use(*reg) > Some(exchange)).any(|(reg, line)| {
-            match line.inst {
-                Inst::Load(param) => overwritten(param),
-                Inst::Const(_) | Inst::AllReduce(_) => false,
-                _ => self.phase(reg) <= Some(exchange) && !self.is_wire(program, reg),
-            }
+        program.regs().any(|(reg, line)| match line.inst {
+            Inst::Load(param) => self.last_use(reg) > Some(exchange) && overwritten(param),
+            _ => self.carried(program, reg),
         })
+    }
+
+    /// Whether the value of `reg` is computed up to the exchange, and read after it.
+    pub fn carried(&self, program: &Program, reg: Reg) -> bool {
+        let inst = program.line(reg).inst;
+        self.exchange.is_some()
+            && !matches!(inst, Inst::Load(_) | Inst::Const(_) | Inst::AllReduce(_))
+            && self.phase(reg) <= self.exchange
+            && self.last_use(reg) > self.exchange
+            && !self.is_wire(program, reg)
     }
 
     /// Whether `reg` is the rounding to the wire, which the exchange itself does.

@@ -111,8 +111,9 @@ template <u32 BYTES> SEAMLINE_DEVICE void checked_store(void* p, const void* fro
   SEAMLINE_LOAD_ONE(name##4, u32, kind)   \
   SEAMLINE_LOAD_ONE(name##2, u16, kind)
 SEAMLINE_LOAD(load_const, LOAD_CONST)
-SEAMLINE_LOAD(load_index, LOAD_CONST)
 SEAMLINE_LOAD(load, LOAD)
+SEAMLINE_DEVICE u32 load_index4(const void* p, SEAMLINE_PLACE) { return load_const4(p, true, file, line); }
+SEAMLINE_DEVICE u16 load_index2(const void* p, SEAMLINE_PLACE) { return load_const2(p, true, file, line); }
 #define SEAMLINE_STORE_WORDS(name, bytes) \
   SEAMLINE_DEVICE void name(void* p, const u32* w, bool on, SEAMLINE_PLACE) { checked_store<bytes>(p, w, on, Place{file, line}); }
 #define SEAMLINE_STORE_ONE(name, type) \

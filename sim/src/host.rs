@@ -84,7 +84,7 @@ extern "C" fn exchange_store(
         Access::Push if empty > 0 => thread.broken(Broken::PushesEmpty { address }),
         // A rank's row in its own slots is read by the thread that writes it, whatever was there.
         // SAFETY: checked: 16 aligned bytes of exchange memory.
-        Access::Push if !thread.polls(address) && unsafe { read(address) } != [EMPTY; 4] => {
+        Access::Push if unsafe { read(address) } != [EMPTY; 4] && !thread.polls(address) => {
             thread.broken(Broken::Overwrites { address })
         }
         _ => {}

@@ -190,8 +190,7 @@ impl Context {
     #[inline]
     pub fn check(&self, access: Access, address: u64, bytes: u32, place: Place) {
         self.place.set(place);
-        let memory = &self.launch().memory;
-        if !memory.iter().any(|r| r.allows(access, address, bytes.into())) {
+        if !self.allows(access, address, bytes) {
             self.broken(Broken::Memory { access, address, bytes });
         }
         if !address.is_multiple_of(bytes.into()) {
@@ -202,6 +201,11 @@ impl Context {
         }
     }
 
+    /// Whether an argument of the launch does.
+    fn allows(&self, access: Access, address: u64, bytes: u32) -> bool {
+        self.launch().memory.iter().any(|r| r.allows(access, address, bytes.into()))
+    }
+
     fn may_precede_wait(&self, access: Access, address: u64, bytes: u32) -> bool {
         let memory = &self.launch().memory;
         memory.iter().any(|r| r.usage == crate::Usage::Weights && r.allows(access, address, bytes.into()))
@@ -209,12 +213,12 @@ impl Context {
 
     /// Whether the 16 bytes there are this rank's own slots.
     pub fn polls(&self, address: u64) -> bool {
-        self.launch().memory.iter().any(|r| r.allows(Access::Poll, address, 16))
+        self.allows(Access::Poll, address, 16)
     }
 
     /// Whether it may itself have stored a row there.
     pub fn pushes_to(&self, address: u64) -> bool {
-        self.launch().memory.iter().any(|r| r.allows(Access::Push, address, 16))
+        self.allows(Access::Push, address, 16)
     }
 
     /// A touch of shared memory, now.

@@ -94,8 +94,18 @@ SEAMLINE_DEVICE void store_cluster(float* p, u32 rank, float x) {
     return v;                                                                                        \
   }
 SEAMLINE_LOAD(load_const, "ld.global.nc.L1::no_allocate")
-SEAMLINE_LOAD(load_index, "ld.global.nc")
 SEAMLINE_LOAD(load, "ld.global")
+// An index, or a value per token or expert: many threads read it.
+SEAMLINE_DEVICE u32 load_index4(const void* p) {
+  u32 v;
+  asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
+SEAMLINE_DEVICE u16 load_index2(const void* p) {
+  u16 v;
+  asm volatile("ld.global.nc.u16 %0, [%1];" : "=h"(v) : "l"(p) : "memory");
+  return v;
+}
 
 #define SEAMLINE_STORE(name, op)                                                                                   \
   SEAMLINE_DEVICE void name##16(void* p, const u32* w, bool on) {                                                  \

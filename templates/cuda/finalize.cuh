@@ -19,7 +19,7 @@ SEAMLINE_DEVICE void finalize(f32 (&sum)[LANE], const T* rows, u64 row_count, co
   static_assert(COUNT <= 32, "one lane of a warp for each row of a batch");
   const int own = int(device::thread() % 32);
   const int mine = FIRST + (own < COUNT ? own : 0);
-  i32 index = (i32)device::load_index4(map + mine, true);
+  i32 index = (i32)device::load_index4(map + mine);
   f32 weight = load_element(weights + mine);
   if (index < 0 || (u64)index >= row_count) {
     // The row's first warp counts.

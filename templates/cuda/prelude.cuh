@@ -139,6 +139,6 @@ SEAMLINE_DEVICE void nan_if(bool failed, Packed<T>& p) {
 }
 
 // One element per token or per (token, expert).
-SEAMLINE_DEVICE f32 load_element(const f32* p) { return device::from_bits(device::load_index4(p, true)); }
-SEAMLINE_DEVICE f32 load_element(const bf16* p) { return device::from_bits((u32)device::load_index2(p, true) << 16); }
-SEAMLINE_DEVICE f32 load_element(const f16* p) { return device::from_f16(device::load_index2(p, true)); }
+SEAMLINE_DEVICE f32 load_element(const f32* p) { return device::from_bits(device::load_index4(p)); }
+SEAMLINE_DEVICE f32 load_element(const bf16* p) { return device::from_bits((u32)device::load_index2(p) << 16); }
+SEAMLINE_DEVICE f32 load_element(const f16* p) { return device::from_f16(device::load_index2(p)); }

@@ -1,6 +1,6 @@
 //! What compiling one kernel costs a process that has compiled nothing before.
 
-use super::{Points, median};
+use super::{Points, spread};
 use crate::table::Table;
 use crate::{Verdict, output};
 use anyhow::{Context, Result, bail};
@@ -40,11 +40,7 @@ pub fn run(points: &[Points], hidden: u32, top_k: u32, rounds: u32, json: bool) 
     }
     let mut table = Table::new(&["N", "process", "min", "max", "compilation", "min", "max"]);
     for Cost { ranks, process, compilation } in &costs {
-        let figures = [process, compilation].into_iter().flat_map(|times| {
-            let least = times.iter().copied().fold(f64::INFINITY, f64::min);
-            let most = times.iter().copied().fold(0.0, f64::max);
-            [median(times).unwrap_or_default(), least, most]
-        });
+        let figures = [process, compilation].into_iter().flat_map(|times| spread(times)).flatten();
         table.row(std::iter::once(ranks.to_string()).chain(figures.map(|ms| format!("{ms:.0}"))));
     }
     output::print(&format!(

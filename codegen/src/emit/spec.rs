@@ -217,13 +217,8 @@ impl<'a> Cut<'a> {
         needed
     }
 
-    /// Whether `reg` is computed per token or launch up to the exchange, and read after it.
+    /// Whether `reg` is one value per token or launch that is carried over the exchange.
     fn carried(&self, reg: Reg) -> bool {
-        let line = self.program.line(reg);
-        let computed = !matches!(line.inst, Inst::Load(_) | Inst::Const(_) | Inst::Store(..));
-        computed && !line.space.has_channels() && self.needed(reg).1 && {
-            let exchange = self.phases.exchange;
-            exchange.is_some() && self.phases.phase(reg) <= exchange
-        }
+        !self.program.line(reg).space.has_channels() && self.phases.carried(self.program, reg)
     }
 }
