@@ -14,16 +14,17 @@ pub(crate) fn prepare(graph: &'static Graph, rank: &Rank, options: &Prepare) -> 
     if rank.ranks() == 1 {
         return Plan::new(graph, rank, options).and_then(|plan| Inner::new(rank, plan)).map_err(located);
     }
-    let meeting = &rank.group.rendezvous;
+    let session = rank.group.rendezvous.session();
     let plan = Plan::new(graph, rank, options).map_err(located);
     // A rank that fails comes to the meetings too, so that the others fail with its error, not by waiting.
     let mine = plan.as_ref().map(|p| p.agreement.clone()).map_err(Clone::clone);
-    let all = meeting.meet(rank.index, mine, options.timeout).map_err(located)?;
+    let all = session.plans.join(rank.index, mine, options.timeout).map_err(located)?;
     agree(&all.into_iter().collect::<Result<Vec<_>, Error>>()?).map_err(located)?;
     let kernel = plan.and_then(|plan| Inner::new(rank, plan)).map_err(located);
     let outcome = kernel.as_ref().map(|_| ()).map_err(Clone::clone);
-    meeting
-        .meet(rank.index, outcome, options.timeout)
+    session
+        .kernels
+        .join_again(rank.index, outcome, options.timeout)
         .map_err(located)?
         .into_iter()
         .collect::<Result<Vec<()>, Error>>()?;

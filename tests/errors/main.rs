@@ -5,3 +5,4 @@ mod arguments;
 mod prepare;
 mod ranks;
 mod support;
+mod threads;

@@ -360,6 +360,14 @@ pub enum ErrorKind {
         /// How long.
         waited: Duration,
     },
+    /// Two threads prepare on one rank at a time.
+    #[error(
+        "rank {rank} is being prepared by another thread too: prepare one kernel after the other, in the same order on all ranks"
+    )]
+    PreparedTwice {
+        /// The rank.
+        rank: u32,
+    },
     /// A fork of a group whose kernels were planned without it.
     #[error(
         "`{pattern}` was prepared without this fork, whose kernels might take the room on the device that its blocks wait for: take all forks of a group first, then prepare"
