@@ -284,3 +284,12 @@ fn a_launch_is_explained() {
     let text = explanation.to_string();
     assert!(text.contains("seam of 3 tokens: one_shot") && text.contains(&explanation.entry), "{text}");
 }
+
+#[test]
+fn no_more_tokens_are_explained_than_a_launch_can_have() {
+    let kernels = Seam::prepare_all(&Group::reference(2).unwrap(), &options(64)).unwrap();
+    for tokens in [65, usize::MAX / 4, usize::MAX] {
+        assert_eq!(kernels[0].explain(tokens), kernels[0].explain(64));
+    }
+    assert_eq!(kernels[0].explain(0).kernels, 0);
+}

@@ -1,7 +1,6 @@
 //! How a launch will run, in words and numbers.
 
 use crate::kernel::Inner;
-use crate::launch::pieces;
 use crate::signature::{Kind, Rows};
 use seamline_codegen::schedule::{LaunchShape, Schedule};
 use std::fmt;
@@ -37,6 +36,7 @@ pub struct Explanation {
 impl Explanation {
     pub(crate) fn of(kernel: &Inner, tokens: usize) -> Explanation {
         let plan = &kernel.plan;
+        let tokens = tokens.min(plan.max_tokens);
         let variant = &plan.variants[0];
         let program = variant.program();
         let tokens_u64 = tokens as u64;
@@ -65,7 +65,7 @@ impl Explanation {
             pattern: program.name.clone(),
             tokens,
             schedule: variant.schedule(),
-            kernels: pieces(kernel, tokens).count(),
+            kernels: tokens_u64.div_ceil(plan.tokens_per_launch) as usize,
             entry: variant.module().entries[step.entry].name.clone(),
             shape: step.shape(first),
             bytes_read,

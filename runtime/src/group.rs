@@ -115,7 +115,7 @@ impl Backend {
 
     fn allocate(&self, words: u64, fill: u32) -> Result<Memory, Error> {
         match self {
-            Backend::Host(_) => Ok(Memory::Host(HostWords::new(words as usize, fill))),
+            Backend::Host(_) => Ok(Memory::Host(HostWords::new(words, fill)?)),
             #[cfg(feature = "cuda")]
             Backend::Cuda(cuda) => cuda.allocate(words, fill),
         }

@@ -136,7 +136,8 @@ impl<P> Kernel<P> {
         self.inner.region.as_ref().map_or(0, |r| r.bytes_per_rank())
     }
 
-    /// How `tokens` tokens are launched, and what that costs at least.
+    /// How `tokens` tokens are launched, and what that costs at least. More than [`max_tokens`](Kernel::max_tokens) are
+    /// explained as that many.
     pub fn explain(&self, tokens: usize) -> Explanation {
         Explanation::of(&self.inner, tokens)
     }

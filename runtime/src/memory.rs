@@ -2,7 +2,7 @@
 
 #[cfg(feature = "cuda")]
 use crate::cuda::memory::{DeviceWords, PinnedWords};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use std::cell::UnsafeCell;
 use std::sync::atomic::AtomicU32;
 
@@ -76,10 +76,14 @@ pub(crate) struct HostWords {
 unsafe impl Sync for HostWords {}
 
 impl HostWords {
-    pub(crate) fn new(count: usize, word: u32) -> HostWords {
+    pub(crate) fn new(count: u64, word: u32) -> Result<HostWords, Error> {
+        let too_much = || Error::from(ErrorKind::HostMemory { bytes: count.saturating_mul(4) });
+        let count = usize::try_from(count).map_err(|_| too_much())?;
         let four = u128::from(word) * 0x1_0000_0001_0000_0001_0000_0001;
-        let cells = (0..count.div_ceil(4)).map(|_| UnsafeCell::new(four));
-        HostWords { cells: cells.collect(), count }
+        let mut cells = Vec::new();
+        cells.try_reserve_exact(count.div_ceil(4)).map_err(|_| too_much())?;
+        cells.resize_with(count.div_ceil(4), || UnsafeCell::new(four));
+        Ok(HostWords { cells: cells.into(), count })
     }
 
     fn address(&self) -> u64 {

@@ -1,8 +1,10 @@
 //! Dims and variants.
 
 use super::support::*;
-use seamline::ErrorKind;
+use seamline::executor::{Executor, HostKernel};
 use seamline::prelude::*;
+use seamline::{Error, ErrorKind, Variant};
+use std::sync::Arc;
 
 #[test]
 fn a_variant_that_was_not_prepared() {
@@ -62,4 +64,31 @@ fn dims_that_do_not_fit() {
         "`max_tokens` is 0"
     );
     assert_error!(prepare(&options().exchange_tokens(0)), ErrorKind::ExchangeTokens { got: 0, .. }, "is 0");
+}
+
+/// Exchanges through memory; never gets as far as to compile.
+#[derive(Debug)]
+struct Unreached;
+
+impl Executor for Unreached {
+    fn name(&self) -> &'static str {
+        "unreached"
+    }
+
+    fn compile(&self, _: &[Variant]) -> Result<Box<dyn HostKernel>, Error> {
+        unreachable!("there was memory for what no machine has")
+    }
+}
+
+#[test]
+fn exchange_memory_that_the_host_does_not_have() {
+    let ranks = Group::with_executor(Arc::new(Unreached), 8).unwrap();
+    let most = (i32::MAX / 8) as usize;
+    let options = Prepare::new(T).hidden(65_536).top_k(1).exchange_tokens(most);
+    assert_error!(
+        Seam::prepare_all(&ranks, &options).unwrap_err(),
+        ErrorKind::HostMemory { .. },
+        "has no 844424926986240 bytes",
+        "a smaller `exchange_tokens`"
+    );
 }

@@ -376,6 +376,14 @@ pub enum ErrorKind {
         /// The first exchanging pattern that was prepared on the group or on one of its forks.
         pattern: String,
     },
+    /// Exchange memory that the host does not have.
+    #[error(
+        "the host has no {bytes} bytes for the exchange memory of one rank: give a smaller `exchange_tokens`"
+    )]
+    HostMemory {
+        /// How much was wanted.
+        bytes: u64,
+    },
     /// An executor's own error.
     #[error("{executor}: {reason}")]
     Executor {
