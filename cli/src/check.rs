@@ -1,7 +1,7 @@
 //! `seamline check`: patterns of a source file on every executor, held against the reference.
 
 use crate::named::Named;
-use crate::target::{HINT, Source};
+use crate::target::{HINT, RANKS, RUN_TOKENS, Source};
 use crate::{Usage, Verdict, output};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -17,10 +17,12 @@ pub struct Check {
     source: Source,
     /// Numbers of ranks; a pattern without a collective runs on one
     #[arg(long, short = 'n', value_delimiter = ',', default_values_t = [1, 2, 8])]
+    #[arg(value_parser = clap::value_parser!(u32).range(RANKS))]
     ranks: Vec<u32>,
     /// Numbers of tokens
     #[arg(long, short, value_delimiter = ',', default_values_t = [1, 17])]
-    tokens: Vec<usize>,
+    #[arg(value_parser = clap::value_parser!(u64).range(RUN_TOKENS))]
+    tokens: Vec<u64>,
     /// What runs them, and must be there; without it, whatever is
     #[arg(long, value_delimiter = ',')]
     executor: Vec<Executor>,
@@ -126,7 +128,8 @@ impl Check {
 
     fn check(&self, graph: &'static Graph) -> Result<testing::Check, Usage> {
         let request = self.source.request(graph, 1)?;
-        let most = self.tokens.iter().copied().max().unwrap_or(1).max(1);
+        let tokens: Vec<usize> = self.tokens.iter().map(|tokens| *tokens as usize).collect();
+        let most = tokens.iter().copied().max().unwrap_or(1).max(1);
         let mut options = Prepare::new(most);
         if let Some(hidden) = request.hidden {
             options = options.hidden(hidden);
@@ -137,7 +140,7 @@ impl Check {
         if let Some(dtype) = request.dtype {
             options = options.dtype(dtype);
         }
-        let check = testing::Check::new(graph, &options).ranks(&self.ranks).tokens(&self.tokens).all_kinds();
+        let check = testing::Check::new(graph, &options).ranks(&self.ranks).tokens(&tokens).all_kinds();
         Ok(self.executor.iter().fold(check, |check, executor| match executor {
             Executor::Sim => check.executor("sim", Group::simulated),
             Executor::Cuda => check.executor("cuda", |ranks| Group::loopback(&cuda::context(0)?, ranks)),

@@ -5,6 +5,7 @@ use crate::execute::execute;
 use crate::places::{self, Place};
 use crate::show::program;
 use crate::table::Table;
+use crate::target::{HIDDEN, RANKS, RUN_TOKENS};
 use crate::{Verdict, output};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -29,12 +30,13 @@ build and run: time on the host, not the kernel's";
 pub struct Demo {
     /// Numbers of tokens to run
     #[arg(long, short, value_delimiter = ',', default_values_t = [1, 64])]
-    tokens: Vec<usize>,
+    #[arg(value_parser = clap::value_parser!(u64).range(RUN_TOKENS))]
+    tokens: Vec<u64>,
     /// How many ranks exchange
-    #[arg(long, short = 'n', default_value_t = 8)]
+    #[arg(long, short = 'n', default_value_t = 8, value_parser = clap::value_parser!(u32).range(RANKS))]
     ranks: u32,
     /// Channels of a token
-    #[arg(long, default_value_t = 7168)]
+    #[arg(long, default_value_t = 7168, value_parser = clap::value_parser!(u32).range(HIDDEN))]
     hidden: u32,
     /// The folder for the generated CUDA
     #[arg(long, value_name = "DIR")]
@@ -76,7 +78,7 @@ impl Demo {
         let bind = |error| crate::Usage(format!("{error}"));
         let dims = Dims::bind(graph, &request, Presence::ALL).map_err(bind)?;
         let program = graph.bind(&dims).context("cannot bind the pattern")?;
-        let most = self.tokens.iter().copied().max().unwrap_or(1).max(1) as u64;
+        let most = self.tokens.iter().copied().max().unwrap_or(1).max(1);
         let geometries = Planner::new(&program, DeviceModel::H200, 1, false).geometries(most);
         let module = emit(&program, &Target { geometries, early_trigger: false, one_grid: false });
         let file = self.folder().join(format!("{}.cu", program.name));
@@ -110,7 +112,7 @@ impl Demo {
     fn runs(&self, program: &Program) -> Vec<Row> {
         let place = places::best(self.ranks);
         let kinds = [Kind::KIMI_K2, Kind::KIMI_K2_EXPERT_PARALLEL];
-        let runs = self.tokens.iter().flat_map(|tokens| kinds.map(|kind| (*tokens, kind)));
+        let runs = self.tokens.iter().flat_map(|tokens| kinds.map(|kind| (*tokens as usize, kind)));
         let rows = runs.map(|(tokens, kind)| {
             let what = |name: &str| format!("run {name}, T={tokens}, {kind}");
             match &place {

@@ -5,9 +5,19 @@ use crate::named::{Named, Patterns};
 use anyhow::{Context, Result};
 use clap::Args;
 use seamline::{DType, Graph};
-use seamline_codegen::{Dims, ParamId, Presence, Program, Request};
+use seamline_codegen::{Dims, MAX_HIDDEN, MAX_RANKS, MAX_TOP_K, ParamId, Presence, Program, Request};
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+
+/// What `--ranks` may be.
+pub const RANKS: RangeInclusive<i64> = 1..=MAX_RANKS as i64;
+/// What `--hidden` may be.
+pub const HIDDEN: RangeInclusive<i64> = 1..=MAX_HIDDEN as i64;
+/// What `--top-k` may be.
+pub const TOP_K: RangeInclusive<i64> = 1..=MAX_TOP_K as i64;
+/// Tokens of one run, which the reference follows one by one.
+pub const RUN_TOKENS: RangeInclusive<u64> = 0..=65_536;
 
 /// The arguments that say where patterns are, which are meant, and what their dims are.
 #[derive(Args)]
@@ -28,7 +38,7 @@ pub struct Target {
     #[command(flatten)]
     source: Source,
     /// How many ranks exchange
-    #[arg(long, short = 'n', default_value_t = 8)]
+    #[arg(long, short = 'n', default_value_t = 8, value_parser = clap::value_parser!(u32).range(RANKS))]
     pub ranks: u32,
     /// An optional parameter that is absent
     #[arg(long, value_name = "PARAM")]
@@ -45,11 +55,13 @@ enum Set {
 
 fn parse_set(text: &str) -> Result<Set, String> {
     let (dim, value) = text.split_once('=').ok_or("expected DIM=VALUE, as in hidden=4096")?;
-    let number =
-        || value.parse().map_err(|_| format!("`{dim}` is a whole number, as in {dim}=8, and got `{value}`"));
+    let number = |max: u32| {
+        let number = value.parse().ok().filter(|number| (1..=max).contains(number));
+        number.ok_or_else(|| format!("`{dim}` is a whole number from 1 to {max}, and got `{value}`"))
+    };
     match dim {
-        "hidden" => Ok(Set::Hidden(number()?)),
-        "top_k" => Ok(Set::TopK(number()?)),
+        "hidden" => Ok(Set::Hidden(number(MAX_HIDDEN)?)),
+        "top_k" => Ok(Set::TopK(number(MAX_TOP_K)?)),
         "dtype" => {
             let dtype = DType::from_name(value).filter(|d| DType::FLOATS.contains(d));
             dtype.map(Set::DType).ok_or_else(|| format!("`dtype` is bf16, f16 or f32, and got `{value}`"))

@@ -100,9 +100,9 @@ fn bad_usage_ends_with_2_before_anything_runs() {
     let cases: [(&[&str], &str); 8] = [
         (&[], "`hidden` of `summed` is not bound"),
         (&["--set", "hidden=8"], "`top_k` of `finalized` is not bound"),
-        (&["--set", "hidden=8", "top_k=1", "--ranks", "9"], "must have 1 to 8"),
-        (&["--set", "hidden=8", "top_k=1", "--ranks", "0"], "must have 1 to 8"),
-        (&["--set", "hidden=8", "top_k=1", "--tokens", "999999999999"], "`max_tokens` is 999999999999"),
+        (&["--set", "hidden=8", "top_k=1", "--ranks", "9"], "9 is not in 1..=8"),
+        (&["--set", "hidden=8", "top_k=1", "--ranks", "0"], "0 is not in 1..=8"),
+        (&["--set", "hidden=8", "top_k=1", "--tokens", "999999999999"], "999999999999 is not in 0..=65536"),
         (
             &["--pattern", "sumed", "--set", "hidden=8"],
             "there are summed (line 2), alone::finalized (line 9)",

@@ -24,4 +24,10 @@ fn pattern_3(x: Tokens) -> Tokens {
     y
 }
 
+#[fused_pattern(hidden = 99999999999, top_k = -1, ranks = 0x1_0000_0000)]
+fn pattern_4(rows: Permuted, map: RowMap, weights: ExpertWeights) -> Tokens {
+    let y = all_reduce(finalize(rows, map, weights));
+    y
+}
+
 fn main() {}

@@ -52,7 +52,7 @@ catalog! {
             /// The option.
             name: String,
             /// What it expects.
-            expected: &'static str,
+            expected: String,
         },
         /// A dtype that does not exist.
         #[error("unknown dtype `{name}`: write bf16, f16 or f32")]

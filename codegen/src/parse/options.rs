@@ -2,7 +2,7 @@
 
 use super::nearest::hint;
 use super::{Diagnostic, Place, Reported, nesting};
-use crate::{DType, Fixed};
+use crate::{DType, Fixed, MAX_HIDDEN, MAX_RANKS, MAX_TOP_K};
 use proc_macro2::TokenStream;
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
@@ -55,19 +55,24 @@ impl Options {
             return Err(Diagnostic::OptionTwice { name }.at(place));
         }
         self.places.push((name.clone(), place));
-        let wrong = |expected| Diagnostic::OptionValue { name: name.clone(), expected }.at(place);
-        let size = "a whole number, as in `hidden = 7168`";
+        let wrong =
+            |expected: &str| Diagnostic::OptionValue { name: name.clone(), expected: expected.into() }.at(place);
         let dtype = "bf16, f16 or f32";
         let path = "the path of the seamline crate";
         let value = match meta {
             Meta::NameValue(pair) => Some(&pair.value),
             Meta::Path(_) | Meta::List(_) => None,
         };
+        // What fits in a u32 and is out of range is told beside all else that is wrong with the graph.
+        let size = |example: u32, max: u32| {
+            let expected = || format!("a whole number from 1 to {max}, as in `{name} = {example}`");
+            value.and_then(number).ok_or_else(|| wrong(&expected()))
+        };
         let fixed = &mut self.fixed;
         match name.as_str() {
-            "hidden" => fixed.hidden = Some(value.and_then(number).ok_or_else(|| wrong(size))?),
-            "top_k" => fixed.top_k = Some(value.and_then(number).ok_or_else(|| wrong(size))?),
-            "ranks" => fixed.ranks = Some(value.and_then(number).ok_or_else(|| wrong(size))?),
+            "hidden" => fixed.hidden = Some(size(7168, MAX_HIDDEN)?),
+            "top_k" => fixed.top_k = Some(size(8, MAX_TOP_K)?),
+            "ranks" => fixed.ranks = Some(size(8, MAX_RANKS)?),
             "dtype" => fixed.dtype = Some(named_dtype(value.ok_or_else(|| wrong(dtype))?)?),
             "wire" => fixed.wire = Some(named_dtype(value.ok_or_else(|| wrong(dtype))?)?),
             _ => match value {
