@@ -7,6 +7,7 @@ mod peer;
 mod seam;
 
 use crate::table::Table;
+use crate::target::{HIDDEN, TOP_K};
 use crate::{Verdict, output};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -24,10 +25,10 @@ pub struct Bench {
     #[arg(default_values = ["8:1,2,4,8", "2:1,4,16,32", "1:1,16,256,1024,4096"], value_parser = parse_points)]
     points: Vec<Points>,
     /// Channels of a token
-    #[arg(long, default_value_t = 7168)]
+    #[arg(long, default_value_t = 7168, value_parser = clap::value_parser!(u32).range(HIDDEN))]
     hidden: u32,
     /// Experts per token
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(TOP_K))]
     top_k: u32,
     /// Rounds over all ways; the median is reported
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
@@ -38,7 +39,7 @@ pub struct Bench {
     /// Times what `launch` costs the host instead, beside a bare cuLaunchKernelEx
     #[arg(long)]
     host: bool,
-    /// Times what compiling one kernel costs a fresh process instead; needs NVRTC, and no GPU
+    /// Times what compiling the kernel of each point costs a fresh process instead; needs NVRTC, and no GPU
     #[arg(long, conflicts_with_all = ["host", "peers"])]
     jit: bool,
     /// Prints JSON

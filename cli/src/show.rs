@@ -13,7 +13,7 @@ use clap::builder::PossibleValuesParser;
 use launches::Launch;
 use seamline_codegen::MAX_TOKENS;
 use seamline_codegen::emit::{self, emit};
-use seamline_codegen::schedule::{DeviceModel, Planner};
+use seamline_codegen::schedule::{DeviceModel, Geometry, Planner};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -26,6 +26,9 @@ pub struct Show {
     #[arg(long, short, value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32, 64, 128])]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_TOKENS))]
     tokens: Vec<u64>,
+    /// Leaves out the geometries that only fewer tokens than these take
+    #[arg(long)]
+    exact: bool,
     /// Architectures to compile for; none compiles for none
     #[arg(long, value_delimiter = ',', value_name = "ARCH", default_value = "sm_90a")]
     #[arg(value_parser = PossibleValuesParser::new(KNOWN.into_iter().chain(["none"])))]
@@ -70,10 +73,8 @@ impl Show {
             .filter(|tokens| **tokens > 0)
             .map(|tokens| Launch::new(&planner, *tokens))
             .collect();
-        let most = self.tokens.iter().copied().max().unwrap_or(1).max(1).min(launches::most(&planner));
-        let target =
-            emit::Target { geometries: planner.geometries(most), early_trigger: false, one_grid: false };
-        let module = emit(&program, &target);
+        let geometries = self.geometries(&planner);
+        let module = emit(&program, &emit::Target { geometries, early_trigger: false, one_grid: false });
         if let Some(file) = &self.cuda {
             std::fs::write(file, module.cuda())
                 .with_context(|| format!("cannot write {}", file.display()))?;
@@ -117,6 +118,21 @@ impl Show {
         };
         output::print(&text)?;
         Ok(verdict)
+    }
+
+    /// The geometries to compile: those that a kernel for so many tokens is prepared with, or of these tokens alone.
+    fn geometries(&self, planner: &Planner<'_>) -> Vec<Geometry> {
+        let launched = self.tokens.iter().map(|tokens| (*tokens).clamp(1, launches::most(planner)));
+        if !self.exact {
+            return planner.geometries(launched.max().unwrap_or(1));
+        }
+        let mut geometries = Vec::new();
+        for geometry in launched.map(|tokens| planner.shape(tokens).geometry) {
+            if !geometries.contains(&geometry) {
+                geometries.push(geometry);
+            }
+        }
+        geometries
     }
 
     fn compile(&self, module: &emit::Module) -> Result<Vec<Compiled>> {

@@ -178,16 +178,23 @@ fn an_error_in_a_source_file_is_shown_where_it_is() {
 fn bad_usage_ends_with_2_and_says_what_to_write() {
     let file = file("usage.rs", SEAM);
     let file = file.to_str().unwrap();
-    let cases: [(&[&str], &str); 13] = [
+    let cases: [(&[&str], &str); 20] = [
         (&["show", "no_such_file.rs"], "cannot read no_such_file.rs"),
         (&["show", "--pattern", "no_such_pattern"], "there are moe_finalize_ar_residual_rmsnorm"),
         (&["show"], "choose one with --pattern"),
         (&["show", file], "`hidden` of `my_seam` is not bound"),
         (&["show", file, "--set", "hiden=4"], "expected hidden, top_k or dtype"),
-        (&["show", file, "--set", "hidden=x"], "a whole number"),
+        (&["show", file, "--set", "hidden=x"], "a whole number from 1 to 65536, and got `x`"),
+        (&["show", file, "--set", "hidden=99999999999"], "from 1 to 65536, and got `99999999999`"),
+        (&["show", file, "--set", "hidden=0"], "from 1 to 65536, and got `0`"),
+        (&["show", file, "--set", "top_k=-1"], "from 1 to 64, and got `-1`"),
+        (&["show", file, "--set", "hidden=4", "--ranks", "99999999999"], "99999999999 is not in 1..=8"),
+        (&["bench", "--jit", "1:1", "--hidden", "70000"], "70000 is not in 1..=65536"),
+        (&["bench", "--jit", "1:1", "--top-k", "65"], "65 is not in 1..=64"),
+        (&["demo", "--tokens", "18446744073709551615"], "18446744073709551615 is not in 0..=65536"),
         (&["show", file, "--set", "hidden=4", "--without", "w"], "there are bias"),
         (&["show", file, "--set", "hidden=4", "--schedule", "local"], "local is for one rank"),
-        (&["show", file, "--set", "hidden=4", "--ranks", "9"], "must be in 1..=8"),
+        (&["show", file, "--set", "hidden=4", "--ranks", "9"], "9 is not in 1..=8"),
         (&["show", file, "--set", "hidden=4", "--arch", "foo"], "possible values: sm_90, sm_90a"),
         (&["show", file, "--set", "hidden=4", "--arch", "sm_90a,sm_80"], "invalid value 'sm_80'"),
         (
@@ -233,18 +240,24 @@ fn the_demo_runs_the_generated_source_with_the_references_bits() {
 #[test]
 fn bench_jit_times_a_fresh_process_or_says_why_it_cannot() {
     let arguments =
-        ["bench", "--jit", "--hidden", "512", "--top-k", "2", "--rounds", "1", "--json", "1:1", "2:1"];
+        ["bench", "--jit", "--hidden", "512", "--top-k", "2", "--rounds", "1", "--json", "1:1,4096", "2:1"];
     let output = seamline(&arguments);
     if output.status.success() {
         let costs: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        for (cost, ranks) in costs.as_array().expect("a list").iter().zip([1, 2]) {
-            assert_eq!(cost["ranks"], ranks);
+        let costs = costs.as_array().expect("a list");
+        assert_eq!(costs.len(), 3, "{costs:?}");
+        // Each point's own kernel: one token is dealt to as many threads as there are lanes, 4096 are not.
+        for (cost, (ranks, tokens, kernel)) in
+            costs.iter().zip([(1, 1, "local_2x32_"), (1, 4096, "local_1x64_"), (2, 1, "one_shot_2x32")])
+        {
+            assert_eq!((&cost["ranks"], &cost["tokens"]), (&ranks.into(), &tokens.into()));
+            assert!(cost["kernel"].as_str().expect("a name").contains(kernel), "{cost}");
             let [process, compilation] = ["process", "compilation"].map(|what| cost[what][0].as_f64());
             assert!(process > compilation && compilation > Some(1.0), "{cost}");
         }
     } else {
         let text = String::from_utf8(output.stderr).expect("output is UTF-8");
-        assert!(text.contains("the kernel of a group of 1 was not compiled: NVRTC was not found"), "{text}");
+        assert!(text.contains("the kernel of a group of 1 for 1 tokens was not compiled: NVRTC was not found"), "{text}");
     }
     let text = fails(2, &["bench", "--jit", "--host"]);
     assert!(text.contains("cannot be used with"), "{text}");
