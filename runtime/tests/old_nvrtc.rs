@@ -1,34 +1,14 @@
 //! In a process of its own, since NVRTC is loaded once: an NVRTC that is too old, built here by the system's C compiler.
 #![cfg(all(feature = "cuda", unix))]
 
+mod support;
+
 use seamline_runtime::ErrorKind;
 use seamline_runtime::cuda::{arch, locate, nvrtc};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
+use support::build;
 
 const KERNEL: &str = "extern \"C\" __global__ void k() {}";
-
-/// A library that says that it is NVRTC `major.minor`. `None` without a C compiler.
-fn build(folder: &Path, (major, minor): (i32, i32)) -> Option<PathBuf> {
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let library = folder.join(format!("libnvrtc.so.{major}.{minor}"));
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/old_nvrtc.c");
-    let built = Command::new(compiler)
-        .args(["-shared", "-fPIC", "-x", "c", source, "-o"])
-        .arg(&library)
-        .args([format!("-DVERSION_MAJOR={major}"), format!("-DVERSION_MINOR={minor}")])
-        .output();
-    match built {
-        Err(error) => {
-            eprintln!("SKIPPED: no C compiler (`CC` or `cc`): {error}");
-            None
-        }
-        Ok(built) => {
-            assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-            Some(library)
-        }
-    }
-}
 
 fn choose(path: &Path) {
     // SAFETY: the only test of this process; no other thread reads the environment.

@@ -2,7 +2,7 @@
 //!
 //! It is looked for in this order: `SEAMLINE_NVRTC_PATH` (which, when set, decides alone), the loader's own
 //! paths, `CUDA_PATH` and `CUDA_HOME`, `/usr/local/cuda*`, the conda environment, and pip's `nvidia/*`
-//! packages. A library in a folder that the loader does not know is loaded by its absolute path,
+//! packages; the first that can be used is taken. A library in a folder that the loader does not know is loaded by its absolute path,
 //! `libnvrtc-builtins` before it: NVRTC would look for that one on the loader's paths.
 
 use super::library::Functions;
@@ -37,7 +37,8 @@ pub struct Nvrtc {
 /// The process' NVRTC, loaded by the first call that finds one.
 ///
 /// # Errors
-/// [`ErrorKind::NoNvrtc`] names every place; [`ErrorKind::BadNvrtc`] one that does not work.
+/// [`ErrorKind::NoNvrtc`] names every place, with what does not work there; [`ErrorKind::BadNvrtc`] what
+/// `SEAMLINE_NVRTC_PATH` names and does not work.
 pub fn nvrtc() -> Result<&'static Nvrtc, Error> {
     loaded().map(|(nvrtc, _)| nvrtc)
 }
@@ -69,19 +70,38 @@ fn find() -> Result<(Nvrtc, Functions), Error> {
             None => Err(ErrorKind::NoNvrtc { searched: format!("{what} (which holds no libnvrtc)") }.into()),
         };
     }
-    if let Some(functions) = NAMES.iter().find_map(|name| Functions::load(name).ok()) {
-        return ask(functions, None, "the loader".into());
+    // What cannot be used is passed over: an old toolkit must not hide a newer wheel.
+    let mut unusable = Vec::new();
+    for functions in NAMES.iter().filter_map(|name| Functions::load(name).ok()) {
+        match ask(functions, None, "the loader".into()) {
+            Ok(found) => return Ok(found),
+            Err(error) => unusable.push(error),
+        }
     }
-    searched.push(format!("the loader's paths for {}", NAMES.join(", ")));
+    searched.push(with_reasons(format!("the loader's paths for {}", NAMES.join(", ")), unusable));
     for (what, folders) in places() {
-        for folder in &folders {
-            if let Some(library) = library(folder) {
-                return load(&library, what);
+        let mut unusable = Vec::new();
+        for library in folders.iter().filter_map(|folder| library(folder)) {
+            match load(&library, what.clone()) {
+                Ok(found) => return Ok(found),
+                Err(error) => unusable.push(error),
             }
         }
-        searched.push(what);
+        searched.push(with_reasons(what, unusable));
     }
     Err(ErrorKind::NoNvrtc { searched: searched.join("; ") }.into())
+}
+
+/// A place, and why what was there cannot be used.
+fn with_reasons(place: String, unusable: Vec<Error>) -> String {
+    let reasons = unusable.iter().filter_map(|error| match error.kind() {
+        ErrorKind::BadNvrtc { path, reason } => Some(format!("{path} cannot be used: {reason}")),
+        _ => None,
+    });
+    match reasons.collect::<Vec<_>>() {
+        reasons if reasons.is_empty() => place,
+        reasons => format!("{place} ({})", reasons.join(", ")),
+    }
 }
 
 /// Where it may be: what leads there, and the folders.
@@ -124,17 +144,25 @@ fn entries(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     paths
 }
 
-/// NVRTC in `place`, which may be the file itself.
+/// NVRTC in `place`, which may be the file itself. Its absolute path: a mere name the loader would look for elsewhere.
 fn library(place: &Path) -> Option<PathBuf> {
+    let place = std::path::absolute(place).ok()?;
     match place.is_file() {
-        true => Some(place.to_owned()),
-        false => entries(place, |name| name.starts_with("libnvrtc.so")).into_iter().next(),
+        true => Some(place),
+        false => libraries(&place, "libnvrtc.so").into_iter().next(),
     }
+}
+
+/// The files of a folder whose name begins so, as [`entries`].
+fn libraries(folder: &Path, start: &str) -> Vec<PathBuf> {
+    let mut paths = entries(folder, |name| name.starts_with(start));
+    paths.retain(|path| path.is_file());
+    paths
 }
 
 fn load(library: &Path, found_by: String) -> Result<(Nvrtc, Functions), Error> {
     let folder = library.parent().unwrap_or(Path::new("."));
-    for builtins in entries(folder, |name| name.starts_with("libnvrtc-builtins.so")) {
+    for builtins in libraries(folder, "libnvrtc-builtins.so") {
         // SAFETY: NVRTC's initialisers are meant to run in any process.
         let loaded = unsafe { Library::new(&builtins) };
         // Never unloaded: NVRTC finds it by name, since it is loaded.

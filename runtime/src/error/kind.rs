@@ -429,7 +429,9 @@ pub enum ErrorKind {
         searched: String,
     },
     /// An NVRTC that cannot be used.
-    #[error("NVRTC at {path} cannot be used: {reason}")]
+    #[error(
+        "NVRTC at {path} cannot be used: {reason} (to use another one, set SEAMLINE_NVRTC_PATH to the folder that holds it)"
+    )]
     BadNvrtc {
         /// Where it is.
         path: String,
