@@ -119,3 +119,23 @@ fn bad_usage_ends_with_2_before_anything_runs() {
         );
     }
 }
+
+#[test]
+fn an_empty_order_is_none_and_a_wrong_one_is_named() {
+    let arguments = ["-p", "alone::finalized", "--set", "hidden=8", "top_k=1", "-t", "1", "--executor", "sim"];
+    let ordered = |order: &std::ffi::OsStr| {
+        let mut command = check("order.rs", &arguments);
+        command.env("SEAMLINE_SIM_ORDER", order);
+        run(command)
+    };
+    let (status, out, _) = ordered("".as_ref());
+    assert_eq!(status, Some(0), "{out}");
+    let mut wrong = vec![std::ffi::OsString::from("first")];
+    #[cfg(unix)]
+    wrong.push(std::os::unix::ffi::OsStringExt::from_vec(vec![0xff]));
+    for order in wrong {
+        let (status, out, _) = ordered(&order);
+        let expected = format!("the order is `{}`, and must be `forward`", order.to_string_lossy());
+        assert!(status == Some(1) && out.contains(&expected), "{out}");
+    }
+}

@@ -11,7 +11,13 @@ use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tempfile::TempDir;
+
+/// How the names of folders begin in which something is being built.
+const BUILDING: &str = ".build";
+/// Nothing is built for so long.
+const LONGEST_BUILD: Duration = Duration::from_secs(3600);
 
 /// A built object, and the folder that goes with it when it is not cached.
 #[derive(Debug)]
@@ -57,7 +63,10 @@ pub(crate) fn object(pattern: &str, text: &str, folder: Option<PathBuf>) -> Resu
         return Ok(built(path, None));
     }
     // Built beside where it will be, so that the last step is a rename: whoever looks sees all of it or nothing.
-    let beside = folder.and_then(|f| tempfile::Builder::new().prefix(".build").tempdir_in(f).ok());
+    let beside = folder.and_then(|f| {
+        sweep(&f);
+        tempfile::Builder::new().prefix(BUILDING).tempdir_in(f).ok()
+    });
     let (place, cached) = match beside {
         Some(place) => (place, cached),
         None => (tempfile::tempdir().map_err(|e| io("create", &std::env::temp_dir(), e))?, None),
@@ -69,6 +78,19 @@ pub(crate) fn object(pattern: &str, text: &str, folder: Option<PathBuf>) -> Resu
         return Ok(built(path, None));
     }
     Ok(built(object, Some(place)))
+}
+
+/// Removes what builds that were broken off have left behind.
+fn sweep(folder: &Path) {
+    let old = |entry: &fs::DirEntry| {
+        let modified = entry.metadata().and_then(|data| data.modified());
+        let age = modified.ok().and_then(|modified| modified.elapsed().ok());
+        entry.file_name().to_string_lossy().starts_with(BUILDING) && age.is_some_and(|age| age > LONGEST_BUILD)
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten().filter(old) {
+        // Another process may have been faster; and what stays costs a little room.
+        let _ = fs::remove_dir_all(entry.path());
+    }
 }
 
 /// Forgets an object that cannot be loaded.
@@ -178,6 +200,24 @@ mod tests {
         fs::write(&first, &whole[..whole.len() / 2]).unwrap();
         assert_eq!(built(), first);
         assert!(is_whole(&first) && names(&folder) == files);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn builds_that_were_broken_off_leave_nothing_for_ever() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("cache");
+        private(&folder).unwrap();
+        for (name, age) in [(".build-now", 0), (".build-old", 2 * 3600), ("other-old", 2 * 3600)] {
+            fs::create_dir(folder.join(name)).unwrap();
+            fs::write(folder.join(name).join("kernel.cpp"), TEXT).unwrap();
+            let began = std::time::SystemTime::now() - Duration::from_secs(age);
+            fs::File::open(folder.join(name)).unwrap().set_modified(began).unwrap();
+        }
+        object("test", TEXT, Some(folder.clone())).unwrap();
+        let left = names(&folder);
+        // And the object, its checksum and its source.
+        assert!(left.len() == 5 && left[0] == ".build-now" && left.contains(&"other-old".into()), "{left:?}");
     }
 
     #[cfg(unix)]

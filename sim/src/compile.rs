@@ -21,7 +21,8 @@ impl Compiler {
     /// `$CXX`, or the first of the usual names that runs. Looked for once per process.
     pub fn find() -> Result<Compiler, SimError> {
         static FOUND: OnceLock<Result<Compiler, String>> = OnceLock::new();
-        let found = FOUND.get_or_init(|| search(std::env::var("CXX").ok().as_deref()));
+        let cxx = || std::env::var_os("CXX").map(|cxx| cxx.to_string_lossy().into_owned());
+        let found = FOUND.get_or_init(|| search(cxx().as_deref()));
         found.clone().map_err(|searched| SimError::NoCompiler { searched })
     }
 

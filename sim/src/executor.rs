@@ -54,9 +54,12 @@ impl Simulator {
     /// # Errors
     /// An order that is none.
     pub fn from_env() -> Result<Simulator, Error> {
-        let order = match std::env::var(ORDER_VARIABLE) {
-            Ok(order) => order.parse().map_err(|e: crate::ParseOrderError| Error::executor(NAME, e))?,
-            Err(_) => Order::Forward,
+        let order = match std::env::var_os(ORDER_VARIABLE).filter(|order| !order.is_empty()) {
+            Some(order) => {
+                let parsed = order.to_string_lossy().parse();
+                parsed.map_err(|e: crate::ParseOrderError| Error::executor(NAME, e))?
+            }
+            None => Order::Forward,
         };
         Ok(Simulator::new(Options::new(order)))
     }

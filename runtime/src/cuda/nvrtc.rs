@@ -9,7 +9,7 @@ use crate::group::lock;
 use crate::testing::count_compile;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString, OsString, c_int};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -115,7 +115,7 @@ fn compile_now(source: &str, arch: &str) -> Result<Compiled, Error> {
             options.push(NO_CACHE.into());
         }
     }
-    if std::env::var_os("SEAMLINE_LINEINFO").is_some_and(|v| v != "0") {
+    if on(std::env::var_os("SEAMLINE_LINEINFO")) {
         options.push("--generate-line-info".into());
     }
     let options = options.iter().map(|o| c_string(o)).collect::<Result<Vec<_>, Error>>()?;
@@ -133,6 +133,11 @@ fn compile_now(source: &str, arch: &str) -> Result<Compiled, Error> {
     tracing::debug!(arch, took = ?compiled.took, bytes = compiled.cubin.len(), "compiled");
     dump(source, &compiled);
     Ok(compiled)
+}
+
+/// Whether a variable is set to anything but nothing and 0.
+fn on(variable: Option<OsString>) -> bool {
+    variable.is_some_and(|value| !value.is_empty() && value != "0")
 }
 
 /// `sm_90a` needs 90 among what NVRTC knows.
@@ -277,6 +282,12 @@ fn dump(source: &str, compiled: &Compiled) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_variable_is_none() {
+        assert!(on(Some("1".into())) && on(Some("yes".into())));
+        assert!(!on(None) && !on(Some("".into())) && !on(Some("0".into())));
+    }
 
     #[test]
     fn the_assemblers_log_is_read() {
