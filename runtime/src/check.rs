@@ -123,7 +123,7 @@ fn wrong_kind(expected: &Argument, got: &Arg<'_>) -> ErrorKind {
     }
 }
 
-/// What needs addresses: alignment, and that nobody else uses what is written.
+/// What needs addresses: that there can be memory, alignment, and that nobody else uses what is written.
 #[inline]
 pub(crate) fn places(arguments: &[Argument], values: &Values, tokens: u64) -> Result<(), ErrorKind> {
     let mut ends = [0; MAX_ARGS];
@@ -140,7 +140,18 @@ pub(crate) fn places(arguments: &[Argument], values: &Values, tokens: u64) -> Re
                 expected: expected.align,
             });
         }
-        ends[i] = value.word + expected.touched(tokens, value.len) * expected.dtype.size() as u64;
+        // Only a raw address can lie so.
+        let bytes = expected.touched(tokens, value.len).checked_mul(expected.dtype.size() as u64);
+        match bytes.and_then(|bytes| value.word.checked_add(bytes)).filter(|_| value.word != 0) {
+            Some(end) => ends[i] = end,
+            None => {
+                return Err(ErrorKind::Address {
+                    argument: expected.name.clone(),
+                    address: value.word,
+                    len: value.len,
+                });
+            }
+        }
     }
     let written = |i: usize| matches!(arguments[i].kind, Kind::InPlace | Kind::Output);
     for output in (0..arguments.len()).rev().filter(|i| written(*i)) {

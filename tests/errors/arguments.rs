@@ -118,6 +118,34 @@ fn misaligned() {
 }
 
 #[test]
+fn addresses_where_nothing_can_be() {
+    assert_error!(
+        launch(|args| args.norm_out = output(0, 0)),
+        ErrorKind::Address { address: 0, .. },
+        "`norm_out` is 192 elements at 0x0"
+    );
+    assert_error!(
+        launch(|args| args.rows = input(u64::MAX - 15, DType::Bf16, P * H)),
+        ErrorKind::Address { .. },
+        "`rows` is 448 elements at 0xfffffffffffffff0",
+        "give the address of the tensor's first element"
+    );
+    assert_error!(
+        launch(|args| args.rows = input(16, DType::Bf16, usize::MAX)),
+        ErrorKind::Address { .. },
+        "`rows` is 18446744073709551615 elements"
+    );
+    // Of no elements nothing is asked, nor for no tokens.
+    let mut memory = Memory::new();
+    let mut args = memory.args();
+    args.rows = input(0, DType::Bf16, 0);
+    kernel(&options()).launch(Queue::host(), args).unwrap();
+    let mut args = memory.args();
+    (args.tokens, args.norm_out) = (0, output(0, 0));
+    kernel(&options()).launch(Queue::host(), args).unwrap();
+}
+
+#[test]
 fn outputs_that_overlap() {
     let mut memory = vec![0u128; 4 * T * H];
     let address = memory.as_mut_ptr() as u64;

@@ -88,6 +88,18 @@ pub enum ErrorKind {
         /// Elements that came.
         got: u64,
     },
+    /// A raw address at which there is no memory: null, or too near the end of the address space.
+    #[error(
+        "`{argument}` is {len} elements at {address:#x}, where there can be none: give the address of the tensor's first element"
+    )]
+    Address {
+        /// The argument.
+        argument: String,
+        /// Where it begins.
+        address: u64,
+        /// Its elements.
+        len: u64,
+    },
     /// An address that the kernel's vector accesses cannot use.
     #[error(
         "`{argument}` begins at {address:#x}, and must begin at a multiple of {expected} bytes: give it a buffer of its own, or a slice that begins at a row"
