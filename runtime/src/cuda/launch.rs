@@ -362,7 +362,10 @@ impl<'a> Stream<'a> {
         let Some(stream) = self.managed else {
             return Err(ErrorKind::RawStream { argument: expected.name.clone() });
         };
-        if self.context.is_event_tracking() && *self.captured.get_or_init(|| capturing(self.raw)) {
+        // The slice's context lets the stream wait for events, and the stream's records them: neither needs to be the
+        // group's, of which several objects may stand for one context.
+        let tracked = context.is_event_tracking() || stream.context().is_event_tracking();
+        if tracked && *self.captured.get_or_init(|| capturing(self.raw)) {
             return Err(ErrorKind::TrackedCapture { argument: expected.name.clone() });
         }
         Ok(stream)
