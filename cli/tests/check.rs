@@ -122,7 +122,8 @@ fn bad_usage_ends_with_2_before_anything_runs() {
 
 #[test]
 fn an_empty_order_is_none_and_a_wrong_one_is_named() {
-    let arguments = ["-p", "alone::finalized", "--set", "hidden=8", "top_k=1", "-t", "1", "--executor", "sim"];
+    let arguments =
+        ["-p", "alone::finalized", "--set", "hidden=8", "top_k=1", "-t", "1", "--executor", "sim"];
     let ordered = |order: &std::ffi::OsStr| {
         let mut command = check("order.rs", &arguments);
         command.env("SEAMLINE_SIM_ORDER", order);

@@ -257,7 +257,10 @@ fn bench_jit_times_a_fresh_process_or_says_why_it_cannot() {
         }
     } else {
         let text = String::from_utf8(output.stderr).expect("output is UTF-8");
-        assert!(text.contains("the kernel of a group of 1 for 1 tokens was not compiled: NVRTC was not found"), "{text}");
+        assert!(
+            text.contains("the kernel of a group of 1 for 1 tokens was not compiled: NVRTC was not found"),
+            "{text}"
+        );
     }
     let text = fails(2, &["bench", "--jit", "--host"]);
     assert!(text.contains("cannot be used with"), "{text}");

@@ -98,7 +98,8 @@ impl<T: Clone> Meeting<T> {
             }
             let left = deadline.map_or(Duration::MAX, |d| d.saturating_duration_since(Instant::now()));
             if left.is_zero() {
-                let missing = (0..).zip(&state.brought).filter(|(_, b)| b.is_none()).map(|(r, _)| r).collect();
+                let missing =
+                    (0..).zip(&state.brought).filter(|(_, b)| b.is_none()).map(|(r, _)| r).collect();
                 let error = Error::from(ErrorKind::PeerTimeout { missing, waited: patience });
                 // Who comes later must not meet what this rank has left behind.
                 state.brought[rank as usize] = None;

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use support::build;
 
 fn set(variable: &str, value: Option<&Path>) {
-    // SAFETY: the only test of this process; no other thread reads the environment.
     match value {
+        // SAFETY: the only test of this process; no other thread reads the environment.
         Some(value) => unsafe { std::env::set_var(variable, value) },
+        // SAFETY: as above.
         None => unsafe { std::env::remove_var(variable) },
     }
 }

@@ -85,7 +85,8 @@ fn sweep(folder: &Path) {
     let old = |entry: &fs::DirEntry| {
         let modified = entry.metadata().and_then(|data| data.modified());
         let age = modified.ok().and_then(|modified| modified.elapsed().ok());
-        entry.file_name().to_string_lossy().starts_with(BUILDING) && age.is_some_and(|age| age > LONGEST_BUILD)
+        entry.file_name().to_string_lossy().starts_with(BUILDING)
+            && age.is_some_and(|age| age > LONGEST_BUILD)
     };
     for entry in fs::read_dir(folder).into_iter().flatten().flatten().filter(old) {
         // Another process may have been faster; and what stays costs a little room.

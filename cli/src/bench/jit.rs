@@ -32,7 +32,8 @@ pub fn run(points: &[Points], hidden: u32, top_k: u32, rounds: u32, json: bool) 
         process: Vec::new(),
         compilation: Vec::new(),
     };
-    let of = |point: &Points| point.tokens.iter().map(|tokens| cost(point.ranks, *tokens)).collect::<Vec<_>>();
+    let of =
+        |point: &Points| point.tokens.iter().map(|tokens| cost(point.ranks, *tokens)).collect::<Vec<_>>();
     let mut costs: Vec<Cost> = points.iter().flat_map(of).collect();
     // The first round is not counted: it brings NVRTC from the disk into memory.
     for round in 0..=rounds {
@@ -49,8 +50,7 @@ pub fn run(points: &[Points], hidden: u32, top_k: u32, rounds: u32, json: bool) 
         output::json(&costs)?;
         return Ok(Verdict::Good);
     }
-    let mut table =
-        Table::new(&["N", "T", "kernel", "process", "min", "max", "compilation", "min", "max"]);
+    let mut table = Table::new(&["N", "T", "kernel", "process", "min", "max", "compilation", "min", "max"]);
     for Cost { ranks, tokens, kernel, process, compilation } in &costs {
         let figures = [process, compilation].into_iter().flat_map(|times| spread(times)).flatten();
         let point = [ranks.to_string(), tokens.to_string(), kernel.clone()];

@@ -55,8 +55,9 @@ impl Options {
             return Err(Diagnostic::OptionTwice { name }.at(place));
         }
         self.places.push((name.clone(), place));
-        let wrong =
-            |expected: &str| Diagnostic::OptionValue { name: name.clone(), expected: expected.into() }.at(place);
+        let wrong = |expected: &str| {
+            Diagnostic::OptionValue { name: name.clone(), expected: expected.into() }.at(place)
+        };
         let dtype = "bf16, f16 or f32";
         let path = "the path of the seamline crate";
         let value = match meta {
