@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 /// Why a group, a `prepare` or a `launch` failed.
 ///
-/// When a launch answers one, nothing was queued; but for [`ErrorKind::Driver`]. A launch of more tokens than one
-/// kernel takes is several kernels, and those before the one that the driver refused run, as do those of ranks
-/// before it in [`launch_all`](crate::launch_all). Their peers wait in vain: [`reset`](crate::reset) the group.
+/// When a launch answers one, nothing was queued; but for [`ErrorKind::Driver`], and for [`ErrorKind::Executor`] of a
+/// host executor that has begun to run it. A launch of more tokens than one kernel takes is several kernels, and those
+/// before the one that the driver refused run, as do those of ranks before it in [`launch_all`](crate::launch_all).
+/// Their peers wait in vain: [`reset`](crate::reset) the group.
 ///
 /// Cheap to clone: the ranks of a group share the error of the one that failed.
 #[derive(Clone)]

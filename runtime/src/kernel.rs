@@ -90,8 +90,9 @@ impl<P: Pattern> Kernel<P> {
     /// Checks `args` and queues one launch.
     ///
     /// In a group every rank launches the same tokens, in the same order of launches; on a host executor with
-    /// [`launch_all`](crate::launch_all). It neither compiles (unless `lazy`), allocates, waits nor takes a
-    /// lock (but for a rank's first, which remembers its stream), and may be captured.
+    /// [`launch_all`](crate::launch_all). Threads that launch on one rank see to that order themselves. It neither
+    /// compiles (unless `lazy`), allocates, waits nor takes a lock (but for a rank's first, which remembers its
+    /// stream), and may be captured.
     ///
     /// Optional inputs may be present on some ranks and absent on others if they are used before the collective
     /// alone. `launch_all` refuses others; ranks that launch one by one must see to it themselves.

@@ -82,15 +82,18 @@ impl<T: Clone> Meeting<T> {
         // None where the clock does not reach so far: then there is none.
         let deadline = Instant::now().checked_add(patience);
         let mut state = lock(&self.state);
-        if state.outcome.is_none() {
-            match &mut state.brought[rank as usize] {
-                Some(_) => return Err(ErrorKind::PreparedTwice { rank }.into()),
-                place => *place = Some(value),
+        match &state.outcome {
+            Some(Err(error)) => return Err(error.clone()),
+            // It ended with what another thread has brought.
+            Some(Ok(_)) => return Err(ErrorKind::PreparedTwice { rank }.into()),
+            None if state.brought[rank as usize].is_some() => {
+                return Err(ErrorKind::PreparedTwice { rank }.into());
             }
-            if state.brought.iter().all(Option::is_some) {
-                state.outcome = Some(Ok(state.brought.iter_mut().filter_map(Option::take).collect()));
-                self.ended.notify_all();
-            }
+            None => state.brought[rank as usize] = Some(value),
+        }
+        if state.brought.iter().all(Option::is_some) {
+            state.outcome = Some(Ok(state.brought.iter_mut().filter_map(Option::take).collect()));
+            self.ended.notify_all();
         }
         loop {
             if let Some(outcome) = &state.outcome {
@@ -187,5 +190,8 @@ mod tests {
             assert_eq!(meeting.join(1, 'c', LONG).unwrap(), ['a', 'c']);
             assert_eq!(first.join().unwrap().unwrap(), ['a', 'c']);
         });
+        // Nor by one that comes when all is over: what it has brought nobody has seen.
+        let error = meeting.join(0, 'd', LONG).unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::PreparedTwice { rank: 0 });
     }
 }
