@@ -17,7 +17,7 @@ use seamline_codegen::schedule::{DeviceModel, Planner};
 use seamline_codegen::workload::Argument;
 use seamline_codegen::{Dims, Presence, Program, Request, Role};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const WORKLOAD: &str = "workload: 8 of 384 experts by their sigmoid scores, weights normalised and times 2.827; rows sorted by expert and
           padded to tiles; outlier channels; experts of other ranks are -1 where it is expert-parallel";
@@ -38,7 +38,7 @@ pub struct Demo {
     /// Channels of a token
     #[arg(long, default_value_t = 7168, value_parser = clap::value_parser!(u32).range(HIDDEN))]
     hidden: u32,
-    /// The folder for the generated CUDA
+    /// The folder for the generated CUDA; without it, none is written
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// JSON
@@ -81,16 +81,13 @@ impl Demo {
         let most = self.tokens.iter().copied().max().unwrap_or(1).max(1);
         let geometries = Planner::new(&program, DeviceModel::H200, 1, false).geometries(most);
         let module = emit(&program, &Target { geometries, early_trigger: false, one_grid: false });
-        let file = self.folder().join(format!("{}.cu", program.name));
-        std::fs::create_dir_all(self.folder())
-            .and_then(|()| std::fs::write(&file, module.cuda()))
-            .with_context(|| format!("cannot write {}", file.display()))?;
+        let place = match &self.out {
+            Some(folder) => write(folder, &format!("{}.cu", program.name), &module.cuda())?,
+            None => "written with --out DIR".to_owned(),
+        };
         if !self.json {
             let (signature, phases) = (program::signature(&program), program::phases(&program));
-            output::print(&format!(
-                "{signature}\n{phases}\ngenerated CUDA: {}\n{WORKLOAD}\n\n",
-                file.display()
-            ))?;
+            output::print(&format!("{signature}\n{phases}\ngenerated CUDA: {place}\n{WORKLOAD}\n\n"))?;
         }
 
         let archs = compile::ARCHS.iter().map(|arch| {
@@ -102,10 +99,6 @@ impl Demo {
         output::progress("");
         self.print(&program, &rows)?;
         Ok(if rows.iter().all(|row| row.good) { Verdict::Good } else { Verdict::Bad })
-    }
-
-    fn folder(&self) -> PathBuf {
-        self.out.clone().unwrap_or_else(|| std::env::temp_dir().join("seamline-demo"))
     }
 
     /// The generated source on the GPU where there is one, else in the simulator.
@@ -178,6 +171,15 @@ impl Demo {
         let reasons: String = reasons.iter().map(|reason| format!("\n{reason}\n")).collect();
         output::print(&format!("{table}\n{NOTE}\n{reasons}"))
     }
+}
+
+/// Writes `text` to a file of the folder, which is made if it is not there. Answers where it is.
+fn write(folder: &Path, name: &str, text: &str) -> Result<String> {
+    let file = folder.join(name);
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(&file, text))
+        .with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(file.display().to_string())
 }
 
 /// P, the rows that the second GEMM of the experts left, padding and all.

@@ -210,10 +210,15 @@ fn bad_usage_ends_with_2_and_says_what_to_write() {
 }
 
 #[test]
-fn the_demo_says_what_it_could_not_run() {
+fn the_demo_says_what_it_could_not_run_and_leaves_nothing_behind() {
+    let temporary = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("demo");
+    // What an earlier run has left, if it failed.
+    let _ = std::fs::remove_dir_all(&temporary);
+    std::fs::create_dir_all(&temporary).expect("the folder for tests can be written");
     let output = Command::new(env!("CARGO_BIN_EXE_seamline"))
         .args(["demo", "--hidden", "72", "--ranks", "2", "--tokens", "3", "--json"])
         .env("SEAMLINE_NVRTC_PATH", env!("CARGO_TARGET_TMPDIR"))
+        .env("TMPDIR", &temporary)
         .env("CXX", "no-such-compiler")
         .env("CUDA_VISIBLE_DEVICES", "")
         .output()
@@ -224,6 +229,8 @@ fn the_demo_says_what_it_could_not_run() {
         rows.as_array().unwrap().iter().map(|row| row["result"].as_str().unwrap()).collect();
     assert_eq!(results.len(), 5);
     assert!(results.iter().all(|result| *result == "NOT RUN"), "{results:?}");
+    // A folder that all users share is no place for a file of a known name.
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
 }
 
 #[test]
