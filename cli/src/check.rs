@@ -1,7 +1,7 @@
 //! `seamline check`: patterns of a source file on every executor, held against the reference.
 
 use crate::named::Named;
-use crate::target::{HINT, RANKS, RUN_TOKENS, Source};
+use crate::target::{HINT, MOST_TOKENS, RANKS, Source};
 use crate::{Usage, Verdict, output};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -21,7 +21,7 @@ pub struct Check {
     ranks: Vec<u32>,
     /// Numbers of tokens
     #[arg(long, short, value_delimiter = ',', default_values_t = [1, 17])]
-    #[arg(value_parser = clap::value_parser!(u64).range(RUN_TOKENS))]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_TOKENS))]
     tokens: Vec<u64>,
     /// What runs them, and must be there; without it, whatever is
     #[arg(long, value_delimiter = ',')]

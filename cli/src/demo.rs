@@ -5,7 +5,7 @@ use crate::execute::execute;
 use crate::places::{self, Place};
 use crate::show::program;
 use crate::table::Table;
-use crate::target::{HIDDEN, RANKS, RUN_TOKENS};
+use crate::target::{HIDDEN, MOST_TOKENS, RANKS};
 use crate::{Verdict, output};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -30,7 +30,7 @@ build and run: time on the host, not the kernel's";
 pub struct Demo {
     /// Numbers of tokens to run
     #[arg(long, short, value_delimiter = ',', default_values_t = [1, 64])]
-    #[arg(value_parser = clap::value_parser!(u64).range(RUN_TOKENS))]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=MOST_TOKENS))]
     tokens: Vec<u64>,
     /// How many ranks exchange
     #[arg(long, short = 'n', default_value_t = 8, value_parser = clap::value_parser!(u32).range(RANKS))]
@@ -78,7 +78,7 @@ impl Demo {
         let bind = |error| crate::Usage(format!("{error}"));
         let dims = Dims::bind(graph, &request, Presence::ALL).map_err(bind)?;
         let program = graph.bind(&dims).context("cannot bind the pattern")?;
-        let most = self.tokens.iter().copied().max().unwrap_or(1).max(1);
+        let most = self.tokens.iter().copied().max().unwrap_or(1);
         let geometries = Planner::new(&program, DeviceModel::H200, 1, false).geometries(most);
         let module = emit(&program, &Target { geometries, early_trigger: false, one_grid: false });
         let place = match &self.out {

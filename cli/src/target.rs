@@ -16,8 +16,8 @@ pub const RANKS: RangeInclusive<i64> = 1..=MAX_RANKS as i64;
 pub const HIDDEN: RangeInclusive<i64> = 1..=MAX_HIDDEN as i64;
 /// What `--top-k` may be.
 pub const TOP_K: RangeInclusive<i64> = 1..=MAX_TOP_K as i64;
-/// Tokens of one run, which the reference follows one by one.
-pub const RUN_TOKENS: RangeInclusive<u64> = 0..=65_536;
+/// The most tokens of a run, which the reference follows one by one.
+pub const MOST_TOKENS: u64 = 65_536;
 
 /// The arguments that say where patterns are, which are meant, and what their dims are.
 #[derive(Args)]

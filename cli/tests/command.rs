@@ -178,7 +178,7 @@ fn an_error_in_a_source_file_is_shown_where_it_is() {
 fn bad_usage_ends_with_2_and_says_what_to_write() {
     let file = file("usage.rs", SEAM);
     let file = file.to_str().unwrap();
-    let cases: [(&[&str], &str); 20] = [
+    let cases: [(&[&str], &str); 21] = [
         (&["show", "no_such_file.rs"], "cannot read no_such_file.rs"),
         (&["show", "--pattern", "no_such_pattern"], "there are moe_finalize_ar_residual_rmsnorm"),
         (&["show"], "choose one with --pattern"),
@@ -191,7 +191,8 @@ fn bad_usage_ends_with_2_and_says_what_to_write() {
         (&["show", file, "--set", "hidden=4", "--ranks", "99999999999"], "99999999999 is not in 1..=8"),
         (&["bench", "--jit", "1:1", "--hidden", "70000"], "70000 is not in 1..=65536"),
         (&["bench", "--jit", "1:1", "--top-k", "65"], "65 is not in 1..=64"),
-        (&["demo", "--tokens", "18446744073709551615"], "18446744073709551615 is not in 0..=65536"),
+        (&["demo", "--tokens", "0"], "0 is not in 1..=65536"),
+        (&["demo", "--tokens", "18446744073709551615"], "18446744073709551615 is not in 1..=65536"),
         (&["show", file, "--set", "hidden=4", "--without", "w"], "there are bias"),
         (&["show", file, "--set", "hidden=4", "--schedule", "local"], "local is for one rank"),
         (&["show", file, "--set", "hidden=4", "--ranks", "9"], "9 is not in 1..=8"),
