@@ -168,6 +168,6 @@ pub enum Usage {
         /// Bytes from a row to the next one.
         stride: u64,
     },
-    /// Epochs and control words: read and written.
+    /// Epochs and control words: read and written, by atomic operations, since the host reads them during a run.
     Control,
 }

@@ -72,7 +72,8 @@ pub(crate) struct HostWords {
     count: usize,
 }
 
-// SAFETY: every access is through atomics or, by the executor, in a run that the group serialises.
+// SAFETY: every access is through atomics or, by the executor, in a run that the group serialises; control words, which
+// `status` reads during a run, are through atomics there too.
 unsafe impl Sync for HostWords {}
 
 impl HostWords {

@@ -137,21 +137,24 @@ SEAMLINE_DEVICE void exchange_arm16(void* p, u32 word, bool on, SEAMLINE_PLACE) 
   if (on) self()->host->exchange_store(self(), ARM, p, w, Place{file, line});
 }
 
-// All fibers of a run share one OS thread, so a plain access is atomic.
+// Atomic not for the fibers, which share one OS thread, but for the host, which reads the status while they run.
 SEAMLINE_DEVICE u32 control_load(const u32* p, SEAMLINE_PLACE) { return self()->host->control_load(self(), p, Place{file, line}); }
 SEAMLINE_DEVICE void control_store(u32* p, u32 v, SEAMLINE_PLACE) {
   self()->host->access(self(), CONTROL_STORE, p, 4, Place{file, line});
-  *p = v;
+  __atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
-SEAMLINE_DEVICE void control_release(u32* p, u32 v, SEAMLINE_PLACE) { control_store(p, v, file, line); }
+SEAMLINE_DEVICE void control_release(u32* p, u32 v, SEAMLINE_PLACE) {
+  self()->host->access(self(), CONTROL_STORE, p, 4, Place{file, line});
+  __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
 SEAMLINE_DEVICE void control_add(u32* p, u32 v, SEAMLINE_PLACE) {
   self()->host->access(self(), CONTROL_STORE, p, 4, Place{file, line});
-  *p += v;
+  __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
 }
 SEAMLINE_DEVICE u32 control_exchange_if_zero(u32* p, u32 v, SEAMLINE_PLACE) {
   self()->host->access(self(), CONTROL_STORE, p, 4, Place{file, line});
-  u32 old = *p;
-  if (old == 0) *p = v;
+  u32 old = 0;
+  __atomic_compare_exchange_n(p, &old, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return old;
 }
 SEAMLINE_DEVICE u64 clock_ns() { return self()->host->clock_ns(self()); }
