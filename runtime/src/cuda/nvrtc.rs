@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsString, c_int};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// What the rounding contract and the templates need.
@@ -90,12 +91,17 @@ pub(super) fn compile_all(sources: &[String], arch: &str) -> Result<Vec<Arc<Comp
     let mut compiled = Vec::with_capacity(sources.len());
     for some in sources.chunks(workers) {
         let results = std::thread::scope(|scope| {
-            let rest: Vec<_> = some[1..].iter().map(|source| scope.spawn(|| compile(source, arch))).collect();
+            let rest: Vec<_> = some[1..]
+                .iter()
+                .map(|source| Builder::new().spawn_scoped(scope, || compile(source, arch)))
+                .collect();
             let first = compile(&some[0], arch);
-            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            std::iter::once(first).chain(rest.into_iter().map(join)).collect::<Result<Vec<_>, Error>>()
+            let rest = rest.into_iter().zip(&some[1..]).map(|(thread, source)| match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                // The system has no thread to spare.
+                Err(_) => compile(source, arch),
+            });
+            std::iter::once(first).chain(rest).collect::<Result<Vec<_>, Error>>()
         });
         compiled.extend(results?);
     }
