@@ -29,6 +29,8 @@ pub use signature::{ParamSyntax, Signature};
 use crate::{Elem, Graph, Node, Output, OutputId, Param, ParamId, Role};
 use checked::Source;
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
+use syn::Expr;
+use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 
 /// A fn under `#[fused_pattern]`.
@@ -129,27 +131,68 @@ pub fn parse(attr: TokenStream, item: TokenStream) -> Result<Parsed, Reported> {
 fn split(item: TokenStream) -> (TokenStream, TokenStream) {
     let mut tokens = item.into_iter().collect::<Vec<_>>();
     let body = match tokens.last_mut() {
-        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => {
-            let mut braces = Group::new(Delimiter::Brace, TokenStream::new());
-            braces.set_span(group.span());
-            std::mem::replace(group, braces).stream()
+        Some(TokenTree::Group(group)) => {
+            // A macro hands on a `block` in a group of its own.
+            while let Some(inside) = only_group(group) {
+                *group = inside;
+            }
+            let mut empty = Group::new(group.delimiter(), TokenStream::new());
+            empty.set_span(group.span());
+            match group.delimiter() {
+                Delimiter::Brace => std::mem::replace(group, empty).stream(),
+                _ => TokenStream::new(),
+            }
         }
         _ => TokenStream::new(),
     };
     (tokens.into_iter().collect(), body)
 }
 
+/// The group that is all there is in a group without brackets.
+fn only_group(group: &Group) -> Option<Group> {
+    let mut inside = group.stream().into_iter();
+    match (group.delimiter(), inside.next(), inside.next()) {
+        (Delimiter::None, Some(TokenTree::Group(inner)), None) => Some(inner),
+        _ => None,
+    }
+}
+
 /// A fn that is not finished yet has a better message than that it is none.
 fn not_a_fn(item: &TokenStream, error: &syn::Error) -> Reported {
-    let has_fn = item.clone().into_iter().any(|t| matches!(t, TokenTree::Ident(word) if word == "fn"));
-    match has_fn {
+    let last = item.clone().into_iter().last();
+    let has_body = !matches!(last, Some(TokenTree::Punct(end)) if end.as_char() == ';');
+    match is_fn(item) && has_body {
         true => Diagnostic::syntax(error, item),
         false => Diagnostic::NotAFn {}.at(Place::of(item)),
     }
 }
 
+/// Whether `item` is a fn, finished or not: `fn` and a name. A type is `fn(…)`.
+pub fn is_fn(item: &TokenStream) -> bool {
+    let tokens = item.clone().into_iter().collect::<Vec<_>>();
+    let is_named = |pair: &[TokenTree]| match pair {
+        [TokenTree::Ident(word), name] => word == "fn" && !matches!(name, TokenTree::Group(_)),
+        _ => false,
+    };
+    tokens.windows(2).any(is_named)
+}
+
+/// A name as the compiler knows it: `r#x` is `x`.
+fn name(ident: &Ident) -> String {
+    ident.unraw().to_string()
+}
+
+/// The expression without parentheses, and without the groups that macros hand on.
+fn ungrouped(e: &Expr) -> &Expr {
+    match e {
+        Expr::Paren(inner) => ungrouped(&inner.expr),
+        Expr::Group(inner) => ungrouped(&inner.expr),
+        other => other,
+    }
+}
+
 fn graph(name: &Ident, options: &Options, signature: &Signature, body: &body::Body) -> Graph {
-    let text = |ident: &Ident| syn::ext::IdentExt::unraw(ident).to_string().into();
+    let text = |ident: &Ident| self::name(ident).into();
     let mut params = signature
         .params
         .iter()

@@ -2,7 +2,7 @@
 
 use super::expr::{Assignment, Binding, Bound, Scope};
 use super::signature::{Signature, type_text};
-use super::{Diagnostic, OutputSyntax, Place, Reported, nesting};
+use super::{Diagnostic, OutputSyntax, Place, Reported, nesting, ungrouped};
 use crate::{Elem, Op, ParamId, ValueId};
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -79,14 +79,28 @@ fn last_names(tokens: &TokenStream) -> Vec<Ident> {
 impl Scope<'_> {
     /// Follows the statements; answers the last expression.
     fn statements<'s>(&mut self, statements: &'s [Stmt]) -> Option<&'s Expr> {
-        let (last, others) = statements.split_last()?;
-        others.iter().for_each(|s| self.statement(s));
+        // An item is known in front of it too. It is reported, and what it is used for is not.
+        for name in statements.iter().filter(|s| matches!(s, Stmt::Item(_))).flat_map(idents) {
+            if self.find(&name).is_none() {
+                self.bind_unknown(&name);
+            }
+        }
+        let mut statements = statements.iter().filter(|s| !is_empty(s));
+        let last = statements.next_back()?;
+        statements.for_each(|s| self.statement(s));
         match last {
             Stmt::Expr(Expr::Return(e), _) => {
                 self.report(Diagnostic::Return {}.at(Place::of(&e.return_token)));
                 e.expr.as_deref()
             }
-            Stmt::Expr(result, None) => Some(result),
+            Stmt::Expr(result, None) => {
+                self.attributes(last);
+                Some(result)
+            }
+            Stmt::Expr(result, Some(end)) if matches!(ungrouped(result), Expr::Path(_) | Expr::Tuple(_)) => {
+                self.report(Diagnostic::NoResult {}.at(Place::of(end)));
+                Some(result)
+            }
             _ => {
                 self.statement(last);
                 None
@@ -95,15 +109,13 @@ impl Scope<'_> {
     }
 
     fn statement(&mut self, statement: &Stmt) {
-        let place = Place::of(statement);
-        if let Some(TokenTree::Punct(first)) = statement.to_token_stream().into_iter().next()
-            && first.as_char() == '#'
-        {
-            self.report(Diagnostic::InnerAttribute { on: "a statement" }.at(place));
+        // Of what has no place in a body, nor have its attributes.
+        if !matches!(statement, Stmt::Item(_) | Stmt::Macro(_)) {
+            self.attributes(statement);
         }
         match statement {
             Stmt::Local(local) => self.binding(local),
-            Stmt::Item(_) => self.report(Diagnostic::Item {}.at(place)),
+            Stmt::Item(_) => self.report(Diagnostic::Item {}.at(Place::of(statement))),
             Stmt::Macro(m) => self.macro_call(&m.mac),
             Stmt::Expr(Expr::Assign(e), _) => {
                 let value = self.bound(&e.right);
@@ -120,11 +132,26 @@ impl Scope<'_> {
         }
     }
 
+    fn attributes(&mut self, statement: &Stmt) {
+        if let Some(TokenTree::Punct(first)) = statement.to_token_stream().into_iter().next()
+            && first.as_char() == '#'
+        {
+            self.report(Diagnostic::InnerAttribute { on: "a statement" }.at(Place::of(statement)));
+        }
+    }
+
     fn binding(&mut self, local: &Local) {
         let init = local.init.as_ref().filter(|init| init.diverge.is_none());
         let fresh = self.nodes.len();
-        let bound = match init {
-            Some(init) => self.bound(&init.expr),
+        let bound = match init.map(|init| (&local.pat, &*init.expr)) {
+            // `let (a, b) = (x, y)`: the pattern is reported.
+            Some((Pat::Tuple(_), Expr::Tuple(tuple))) => {
+                for value in &tuple.elems {
+                    self.bound(value);
+                }
+                Bound::Unknown
+            }
+            Some((_, value)) => self.bound(value),
             None => {
                 self.report(Diagnostic::LetValue {}.at(Place::of(local)));
                 Bound::Unknown
@@ -132,8 +159,10 @@ impl Scope<'_> {
         };
         let pat = match &local.pat {
             Pat::Type(typed) => {
-                let ty = type_text(&typed.ty);
-                self.report(Diagnostic::LetType { ty }.at(Place::of(&typed.ty)));
+                if init.is_some() {
+                    let ty = type_text(&typed.ty);
+                    self.report(Diagnostic::LetType { ty }.at(Place::of(&typed.ty)));
+                }
                 &typed.pat
             }
             pat => pat,
@@ -142,14 +171,13 @@ impl Scope<'_> {
             Pat::Ident(p) if p.by_ref.is_none() && p.subpat.is_none() => {
                 // An alias (`let a = b;`) makes no node, and the node keeps its first name.
                 self.name_node(bound, fresh, &p.ident);
-                self.bind(&p.ident, Binding { bound, mutable: p.mutability.is_some(), param: None });
+                let mutable = p.mutability.is_some() || init.is_none();
+                self.bind(&p.ident, Binding { bound, mutable, param: None });
             }
             other => {
                 let pattern = quote::quote!(#other).to_string();
                 self.report(Diagnostic::LetPattern { pattern }.at(Place::of(other)));
-                for token in other.to_token_stream().into_iter().flat_map(flatten) {
-                    self.bind(&token, Binding { bound: Bound::Unknown, mutable: true, param: None });
-                }
+                idents(other).iter().for_each(|name| self.bind_unknown(name));
             }
         }
     }
@@ -157,7 +185,7 @@ impl Scope<'_> {
     /// `x += e`; the others are reported.
     fn compound(&mut self, e: &syn::ExprBinary) {
         let place = Place::of(e);
-        let left = match &*e.left {
+        let left = match ungrouped(&e.left) {
             Expr::Path(_) => self.value(&e.left),
             _ => None,
         };
@@ -185,14 +213,14 @@ impl Scope<'_> {
     }
 
     fn assign(&mut self, target: &Expr, value: Bound) {
-        let ident = match target {
+        let ident = match ungrouped(target) {
             Expr::Path(path) => path.path.get_ident(),
             _ => None,
         };
         let Some(ident) = ident else {
             return self.report(Diagnostic::AssignTarget {}.at(Place::of(target)));
         };
-        let Some(binding) = self.lookup(ident) else { return };
+        let Some(binding) = self.lookup(ident) else { return self.bind_unknown(ident) };
         if !binding.mutable {
             let name = ident.to_string();
             self.report(Diagnostic::AssignImmutable { name }.at(Place::of(target)));
@@ -208,13 +236,16 @@ impl Scope<'_> {
         {
             self.assignments.push(Assignment { name: ident.to_string(), place, from, to });
         }
-        self.bind(ident, Binding { bound: value, ..binding });
+        // From here on it is taken for what it was meant to be.
+        self.bind(ident, Binding { bound: value, mutable: true, ..binding });
     }
 
     /// The outputs that the last expression names, with their values.
     fn result(&mut self, result: Option<&Expr>, end: Place) -> Vec<(OutputSyntax, ValueId)> {
         let Some(result) = result else {
-            self.report(Diagnostic::NoResult {}.at(end));
+            if !self.signature.returns.is_empty() {
+                self.report(Diagnostic::NoResult {}.at(end));
+            }
             return Vec::new();
         };
         let elements = match ungrouped(result) {
@@ -282,20 +313,17 @@ fn is_assignment(op: &BinOp) -> bool {
     text.ends_with('=') && !matches!(op, BinOp::Eq(_) | BinOp::Ne(_) | BinOp::Le(_) | BinOp::Ge(_))
 }
 
-/// The expression without parentheses and invisible groups.
-fn ungrouped(e: &Expr) -> &Expr {
-    match e {
-        Expr::Paren(inner) => ungrouped(&inner.expr),
-        Expr::Group(inner) => ungrouped(&inner.expr),
-        other => other,
-    }
+/// The identifiers in `tokens`.
+pub(super) fn idents(tokens: &impl ToTokens) -> Vec<Ident> {
+    let of = |token| match token {
+        TokenTree::Ident(ident) => vec![ident],
+        TokenTree::Group(group) => idents(&group.stream()),
+        _ => Vec::new(),
+    };
+    tokens.to_token_stream().into_iter().flat_map(of).collect()
 }
 
-/// The identifiers in a token.
-fn flatten(token: TokenTree) -> Vec<Ident> {
-    match token {
-        TokenTree::Ident(ident) => vec![ident],
-        TokenTree::Group(group) => group.stream().into_iter().flat_map(flatten).collect(),
-        _ => Vec::new(),
-    }
+/// `;` alone.
+fn is_empty(statement: &&Stmt) -> bool {
+    matches!(statement, Stmt::Expr(Expr::Verbatim(tokens), Some(_)) if tokens.is_empty())
 }

@@ -26,7 +26,7 @@ impl Source<'_> {
             Diagnostic::AssignShape { name: a.name.clone(), from, to }.at(a.place)
         });
         let mut reported = reshaped.collect::<Vec<_>>();
-        if self.body.whole && self.signature.params.iter().all(|p| p.role.is_some()) {
+        if self.body.whole && self.signature.is_known() {
             check::results(graph, &facts, &mut problems);
         }
         reported.extend(problems.into_iter().filter(|p| self.is_understood(p)).map(|p| self.locate(p)));

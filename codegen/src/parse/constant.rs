@@ -1,8 +1,27 @@
 //! A graph as a Rust constant, so that a user's binary holds no parser.
 
+use super::body::idents;
 use crate::{DType, Elem, Fixed, Graph, Node, Op, Output, OutputId, Param, ParamId, Role, ValueId};
 use proc_macro2::TokenStream;
 use quote::quote;
+use std::collections::BTreeSet;
+
+/// What a graph is made of, in the module `private`.
+const NAMES: [&str; 13] = [
+    "Cow",
+    "DType",
+    "Elem",
+    "Fixed",
+    "Graph",
+    "GraphOutput",
+    "Node",
+    "Op",
+    "OutputId",
+    "Param",
+    "ParamId",
+    "Role",
+    "ValueId",
+];
 
 /// An expression of type `&'static Graph`, valid in a `const`. `private` is the module that has the names.
 pub fn constant(graph: &Graph, private: &TokenStream) -> TokenStream {
@@ -12,11 +31,7 @@ pub fn constant(graph: &Graph, private: &TokenStream) -> TokenStream {
     let outputs = outputs.iter().map(output);
     let fixed = dims(fixed);
     // A constant for each slice: a temporary with a destructor is not promoted inside a call.
-    quote! {{
-        #[allow(unused_imports)]
-        use #private::{Cow, DType, Elem, Fixed, Graph, GraphOutput, Node, Op, OutputId, Param, ParamId, Role, ValueId};
-        #[allow(unused_imports)]
-        use ::core::option::Option::{None, Some};
+    let constants = quote! {
         const PARAMS: &[Param] = &[#(#params),*];
         const NODES: &[Node] = &[#(#nodes),*];
         const OUTPUTS: &[GraphOutput] = &[#(#outputs),*];
@@ -28,6 +43,13 @@ pub fn constant(graph: &Graph, private: &TokenStream) -> TokenStream {
             fixed: #fixed,
         };
         GRAPH
+    };
+    // By name: of a glob that leads nowhere every name is an error of its own. And only what is used, or a lint may say so.
+    let used = idents(&constants);
+    let imports = used.iter().filter(|ident| NAMES.iter().any(|name| ident == name)).collect::<BTreeSet<_>>();
+    quote! {{
+        use #private::{#(#imports),*};
+        #constants
     }}
 }
 
@@ -122,7 +144,10 @@ fn dtype(dtype: DType) -> TokenStream {
 }
 
 fn option(tokens: Option<TokenStream>) -> TokenStream {
-    tokens.map_or(quote!(None), |t| quote!(Some(#t)))
+    match tokens {
+        Some(t) => quote!(::core::option::Option::Some(#t)),
+        None => quote!(::core::option::Option::None),
+    }
 }
 
 fn value_id(ValueId(i): ValueId) -> TokenStream {

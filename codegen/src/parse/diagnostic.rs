@@ -130,7 +130,7 @@ catalog! {
             ty: String,
         },
         /// `#[…]` inside the fn.
-        #[error("attributes are not supported on {on}: remove it, or put `#[cfg]` on the whole fn")]
+        #[error("attributes and doc comments are not supported on {on}: remove it, write the comment as `//`, or put `#[cfg]` on the whole fn")]
         InnerAttribute {
             /// What it is on.
             on: &'static str,
@@ -326,7 +326,7 @@ catalog! {
 
         // The result.
         /// No last expression.
-        #[error("the body ends without a result: name what the kernel writes in the last line, as in `(residual_out, norm_out)`")]
+        #[error("the body ends without a result: name what the kernel writes in the last line, without `;`, as in `(residual_out, norm_out)`")]
         NoResult {},
         /// A returned value without a name.
         #[error("a result needs a name, which is its field in the bundle: write `let norm_out = …;` and return `norm_out`")]

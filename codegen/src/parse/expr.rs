@@ -3,7 +3,7 @@
 use super::body::NodeSyntax;
 use super::nearest::hint;
 use super::signature::Signature;
-use super::{Diagnostic, Place, Reported};
+use super::{Diagnostic, Place, Reported, name, ungrouped};
 use crate::check::{OPERATIONS, OperandKind, Operation};
 use crate::{Op, ParamId, Role, ValueId};
 use proc_macro2::Ident;
@@ -65,6 +65,7 @@ impl<'a> Scope<'a> {
             reads: vec![None; params.len()],
             diagnostics,
         };
+        signature.others.iter().for_each(|name| scope.bind_unknown(name));
         for (i, param) in params.iter().enumerate() {
             let id = ParamId(i as u32);
             let bound = param.role.map_or(Bound::Unknown, |_| Bound::Param(id));
@@ -87,12 +88,22 @@ impl<'a> Scope<'a> {
         self.diagnostics.len()
     }
 
-    pub fn bind(&mut self, name: &Ident, binding: Binding) {
-        self.bindings.push((name.to_string(), binding));
+    pub fn bind(&mut self, ident: &Ident, binding: Binding) {
+        self.bindings.push((name(ident), binding));
     }
 
-    pub fn find(&self, name: &Ident) -> Option<Binding> {
-        self.bindings.iter().rfind(|(n, _)| name == n).map(|(_, binding)| *binding)
+    /// Binds a name of which no more is to be said.
+    pub fn bind_unknown(&mut self, ident: &Ident) {
+        self.bind(ident, Binding { bound: Bound::Unknown, mutable: true, param: None });
+    }
+
+    pub fn find(&self, ident: &Ident) -> Option<Binding> {
+        let name = name(ident);
+        self.bindings.iter().rfind(|(n, _)| *n == name).map(|(_, binding)| *binding)
+    }
+
+    fn is_unknown(&self, ident: &Ident) -> bool {
+        self.find(ident).is_some_and(|b| matches!(b.bound, Bound::Unknown))
     }
 
     /// What `name` refers to; reports it if that is nothing.
@@ -201,28 +212,34 @@ impl<'a> Scope<'a> {
     }
 
     pub fn macro_call(&mut self, mac: &syn::Macro) {
+        if mac.path.get_ident().is_some_and(|name| self.is_unknown(name)) {
+            return;
+        }
         let name = mac.path.to_token_stream().to_string().replace(' ', "");
         self.report(Diagnostic::Macro { name }.at(Place::of(mac)));
     }
 
     /// A call of an operation; its operands are looked at even if it is unknown.
     fn call(&mut self, call: &ExprCall) -> Option<(Op, Vec<Place>)> {
-        let path = match &*call.func {
+        let path = match ungrouped(&call.func) {
             Expr::Path(path) if path.qself.is_none() => {
                 path.path.segments.last().map(|last| (&path.path, last))
             }
             _ => None,
         };
         let Some((path, last)) = path else {
-            self.report(refusal(&call.func).at(Place::of(&call.func)));
+            self.report(refusal(ungrouped(&call.func)).at(Place::of(&call.func)));
             return None;
         };
-        let name = last.ident.to_string();
+        let name = name(&last.ident);
         let Some(operation) = Operation::from_name(&name) else {
             let names = OPERATIONS.iter().map(|o| o.name);
             let operations = names.clone().collect::<Vec<_>>().join(", ");
             let hint = hint(&name, names);
-            self.report(Diagnostic::UnknownOperation { name, hint, operations }.at(Place::of(&call.func)));
+            if !self.is_unknown(&last.ident) {
+                let diagnostic = Diagnostic::UnknownOperation { name, hint, operations };
+                self.report(diagnostic.at(Place::of(&call.func)));
+            }
             for e in &call.args {
                 self.bound(e);
             }
@@ -288,7 +305,7 @@ fn refusal(e: &Expr) -> Diagnostic {
         Expr::Match(_) => Diagnostic::Branch { keyword: "match" },
         Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_) => Diagnostic::Loop {},
         Expr::MethodCall(call) => {
-            let name = call.method.to_string();
+            let name = name(&call.method);
             let instead = match Operation::from_name(&name) {
                 Some(operation) => format!("write `{}`", operation.usage()),
                 None => {

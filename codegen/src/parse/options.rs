@@ -1,7 +1,7 @@
 //! What is between the parentheses of `#[fused_pattern(…)]`.
 
 use super::nearest::hint;
-use super::{Diagnostic, Place, Reported, nesting};
+use super::{Diagnostic, Place, Reported, name, nesting, ungrouped};
 use crate::{DType, Fixed, MAX_HIDDEN, MAX_RANKS, MAX_TOP_K};
 use proc_macro2::TokenStream;
 use syn::parse::Parser;
@@ -45,7 +45,7 @@ impl Options {
 
     fn option(&mut self, meta: &Meta) -> Result<(), Reported> {
         let place = Place::of(meta);
-        let name = meta.path().get_ident().map(ToString::to_string).unwrap_or_default();
+        let name = meta.path().get_ident().map(name).unwrap_or_default();
         if !NAMES.contains(&name.as_str()) {
             let name = quote::quote!(#meta).to_string();
             let word = name.split(' ').next().unwrap_or_default().to_owned();
@@ -61,7 +61,7 @@ impl Options {
         let dtype = "bf16, f16 or f32";
         let path = "the path of the seamline crate";
         let value = match meta {
-            Meta::NameValue(pair) => Some(&pair.value),
+            Meta::NameValue(pair) => Some(ungrouped(&pair.value)),
             Meta::Path(_) | Meta::List(_) => None,
         };
         // What fits in a u32 and is out of range is told beside all else that is wrong with the graph.
@@ -96,6 +96,10 @@ fn number(value: &Expr) -> Option<u32> {
 }
 
 fn named_dtype(value: &Expr) -> Result<DType, Reported> {
-    let name = quote::quote!(#value).to_string();
+    let name = match value {
+        Expr::Path(path) => path.path.get_ident().map(name),
+        _ => None,
+    };
+    let name = name.unwrap_or_else(|| quote::quote!(#value).to_string());
     DType::from_name(&name).ok_or_else(|| Diagnostic::UnknownDType { name }.at(Place::of(value)))
 }

@@ -1,11 +1,11 @@
 //! Parameters and return type.
 
+use super::body::idents;
 use super::nearest::hint;
-use super::{Diagnostic, Place, Reported};
+use super::{Diagnostic, Place, Reported, name};
 use crate::{DType, Elem, Role};
 use proc_macro2::Ident;
-use syn::ext::IdentExt;
-use syn::{FnArg, GenericArgument, Pat, PathArguments, ReturnType, Safety, Type};
+use syn::{FnArg, GenericArgument, GenericParam, Pat, PathArguments, ReturnType, Safety, Type};
 
 const TYPES: [&str; 7] = ["Tokens", "Permuted", "RowMap", "ExpertWeights", "Channels", "PerToken", "Scalar"];
 
@@ -14,6 +14,8 @@ const TYPES: [&str; 7] = ["Tokens", "Permuted", "RowMap", "ExpertWeights", "Chan
 pub struct Signature {
     /// The parameters, in order.
     pub params: Vec<ParamSyntax>,
+    /// The names in parameters that are not `name: Type`.
+    pub(super) others: Vec<Ident>,
     /// The element types of the returned tuple, in order.
     pub returns: Vec<Return>,
     /// Whether all return types are understood.
@@ -45,13 +47,21 @@ pub struct Return {
 }
 
 impl Signature {
+    /// Whether all parameters are understood.
+    pub(super) fn is_known(&self) -> bool {
+        self.others.is_empty() && self.params.iter().all(|p| p.role.is_some())
+    }
+
     pub(super) fn parse(syntax: &syn::Signature, diagnostics: &mut Vec<Reported>) -> Signature {
         modifiers(syntax, diagnostics);
         let mut signature = Signature::default();
         for input in &syntax.inputs {
             match param(input, diagnostics) {
                 Ok(param) => signature.params.push(param),
-                Err(reported) => diagnostics.push(reported),
+                Err(reported) => {
+                    signature.others.extend(idents(input));
+                    diagnostics.push(reported);
+                }
             }
         }
         let before = diagnostics.len();
@@ -68,7 +78,23 @@ impl Signature {
             },
         }
         signature.returns_known = diagnostics.len() == before;
+        // That there are any is reported, and what they are used for is not.
+        let generics = syntax.generics.params.iter().map(generic).collect::<Vec<_>>();
+        diagnostics.retain(|reported| match &reported.diagnostic {
+            Diagnostic::UnknownType { ty: name, .. }
+            | Diagnostic::UnknownDType { name }
+            | Diagnostic::ReturnType { ty: name } => !generics.contains(name),
+            _ => true,
+        });
         signature
+    }
+}
+
+fn generic(param: &GenericParam) -> String {
+    match param {
+        GenericParam::Lifetime(param) => param.lifetime.to_string(),
+        GenericParam::Type(param) => param.ident.to_string(),
+        GenericParam::Const(param) => param.ident.to_string(),
     }
 }
 
@@ -131,22 +157,25 @@ fn returned(ty: &Type, diagnostics: &mut Vec<Reported>) -> Return {
     let place = Place::of(ty);
     let elem = match role(bare(ty)) {
         Ok(Role::Tokens(elem)) => elem,
-        Ok(_) => {
-            let ty = type_text(ty);
-            diagnostics.push(Diagnostic::ReturnType { ty }.at(place));
-            Elem::Pattern
-        }
-        Err(reported) if inside_option(bare(ty)).is_none() => {
+        Err(reported) if is_misspelt(&reported.diagnostic) => {
             diagnostics.push(reported);
             Elem::Pattern
         }
-        Err(_) => {
+        _ => {
             let ty = type_text(ty);
             diagnostics.push(Diagnostic::ReturnType { ty }.at(place));
             Elem::Pattern
         }
     };
     Return { elem, place }
+}
+
+/// Whether it says what is wrong with a type of which it is clear which one was meant.
+fn is_misspelt(diagnostic: &Diagnostic) -> bool {
+    match diagnostic {
+        Diagnostic::UnknownType { hint, .. } => !hint.is_empty(),
+        other => matches!(other, Diagnostic::TypeArguments { .. } | Diagnostic::UnknownDType { .. }),
+    }
 }
 
 /// What a type is, by its last path segment.
@@ -163,7 +192,7 @@ fn role(ty: &Type) -> Result<Role, Reported> {
         _ => None,
     };
     let Some(segment) = segment else { return Err(unknown("")) };
-    let name = segment.ident.to_string();
+    let name = name(&segment.ident);
     let takes_elem = match name.as_str() {
         "RowMap" | "Scalar" => false,
         name if TYPES.contains(&name) => true,
@@ -195,7 +224,10 @@ fn role(ty: &Type) -> Result<Role, Reported> {
 
 fn dtype(argument: &GenericArgument) -> Result<Elem, Reported> {
     let found = match argument {
-        GenericArgument::Type(Type::Path(path)) => path.path.segments.last().map(|s| s.ident.to_string()),
+        GenericArgument::Type(ty) => match bare(ty) {
+            Type::Path(path) => path.path.segments.last().map(|s| name(&s.ident)),
+            _ => None,
+        },
         _ => None,
     };
     found.and_then(|name| DType::from_name(&name)).map(Elem::Fixed).ok_or_else(|| {
@@ -206,7 +238,7 @@ fn dtype(argument: &GenericArgument) -> Result<Elem, Reported> {
 /// `T` of `Option<T>`.
 fn inside_option(ty: &Type) -> Option<&Type> {
     let Type::Path(path) = ty else { return None };
-    let segment = path.path.segments.last().filter(|s| s.ident == "Option")?;
+    let segment = path.path.segments.last().filter(|s| name(&s.ident) == "Option")?;
     match &segment.arguments {
         PathArguments::AngleBracketed(list) => match list.args.first() {
             Some(GenericArgument::Type(ty)) => Some(ty),
@@ -233,7 +265,7 @@ pub(super) fn type_text(ty: &Type) -> String {
 
 /// The name of the generated type. One that cannot be is reported, and another stands in.
 pub(super) fn type_name(ident: &Ident, diagnostics: &mut Vec<Reported>) -> Ident {
-    let name = ident.unraw().to_string();
+    let name = name(ident);
     let ty = camel_case(&name);
     let why = match syn::parse_str::<Ident>(&ty) {
         Err(_) => "is not a name",

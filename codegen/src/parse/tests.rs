@@ -99,6 +99,9 @@ fn a_fn_that_is_not_finished_says_what_is_missing() {
     let name = |item| parse(tokens(""), tokens(item)).map_err(|r| r.diagnostic.name()).err();
     assert_eq!(name("pub fn p(x: ) -> Tokens { x }"), Some("Syntax"));
     assert_eq!(name("pub struct P;"), Some("NotAFn"));
+    assert_eq!(name("type F = fn(Tokens) -> Tokens;"), Some("NotAFn"));
+    assert_eq!(name("fn 1st(x: Tokens) -> Tokens { x }"), Some("Syntax"));
+    assert_eq!(name("fn p(x: Tokens) -> Tokens;"), Some("NotAFn"));
 }
 
 #[test]
@@ -111,6 +114,62 @@ fn every_error_is_reported_and_none_twice() {
         names(&parsed),
         ["UnknownOption", "UnknownType", "Undefined", "UnknownOperation", "DimOutOfRange"]
     );
+}
+
+#[test]
+fn one_mistake_gives_one_message() {
+    let message = |item: &str| names(&parsed("", item)).join(", ");
+    for (expected, item) in [
+        (
+            "Generics",
+            "fn p<T>(x: Tokens<T>, y: T, z: Option<T>) -> (Tokens<T>, T) { let a = x * y + z; let b = a * x; (b, a) }",
+        ),
+        ("Generics", "fn p<const H: usize>(x: Tokens<H>) -> Tokens<H> { let y = -x; y }"),
+        ("ParameterPattern", "fn p((a, b): (Tokens, Tokens)) -> Tokens { let y = a + b; y }"),
+        ("ParameterPattern", "fn p(Pair { a, b }: Pair) -> Tokens { let y = rms_norm(a, b, 1e-6); y }"),
+        ("NoReturnType", "fn p() {}"),
+        ("ReturnType", "fn p(x: Tokens) -> Result<Tokens, Error> { let y = -x; y }"),
+        ("ReturnType", "fn p(x: Tokens) -> &Tokens { let y = -x; y }"),
+        ("NoResult", "fn p(x: Tokens) -> Tokens { let y = -x; y; }"),
+        ("NoResult", "fn p(x: Tokens) -> (Tokens, Tokens) { let y = -x; let z = y * x; (y, z); }"),
+        ("LetValue", "fn p(x: Tokens) -> Tokens { let y: Tokens; y = -x; y }"),
+        ("LetPattern", "fn p(x: Tokens) -> Tokens { let (a, b) = (x, -x); let y = a + b; y }"),
+        ("AssignImmutable", "fn p(x: Tokens, y: Tokens) -> Tokens { x += y; x += y; x }"),
+        ("Undefined", "fn p(x: Tokens) -> Tokens { z = -x; z = z + x; z }"),
+        ("InnerAttribute", "fn p(x: Tokens) -> Tokens { let y = -x; #[cfg(any())] y }"),
+        (
+            "Item",
+            "fn p(x: Tokens) -> Tokens { #[inline] fn half(x: Tokens) -> Tokens<f32> { x * 0.5 } let y = half(x); y }",
+        ),
+        ("Item", "fn p(x: Tokens) -> Tokens { let y = x * HALF; const HALF: f32 = 0.5; y }"),
+        (
+            "Item",
+            "fn p(x: Tokens) -> Tokens { use seamline::dsl::{self, all_reduce as sum}; let y = sum(x); y }",
+        ),
+        (
+            "Item",
+            "fn p(x: Tokens) -> Tokens { macro_rules! half { ($x:expr) => { 0.5 * $x } } let y = half!(x); y }",
+        ),
+    ] {
+        assert_eq!(message(item), expected, "{item}");
+    }
+}
+
+#[test]
+fn a_raw_name_is_the_same_name() {
+    let raw = "fn p(mut r#x: r#Tokens<r#f32>, z: r#Option<Tokens>) -> r#Tokens<f32> { let y = x + r#z; r#x = r#all_reduce(r#y); x }";
+    let plain =
+        "fn p(mut x: Tokens<f32>, z: Option<Tokens>) -> Tokens<f32> { let y = x + z; x = all_reduce(y); x }";
+    assert_eq!(graph(raw), graph(plain));
+    let [raw, plain] = ["r#dtype = r#bf16", "dtype = bf16"].map(|attr| parsed(attr, plain));
+    assert_eq!((names(&raw), raw.graph), (vec![], plain.graph));
+}
+
+#[test]
+fn an_empty_statement_is_nothing() {
+    let [with, without] = [";", ""]
+        .map(|empty| format!("fn p(x: Tokens) -> Tokens {{ {empty} let y = -x; {empty} {empty} y }}"));
+    assert_eq!(graph(&with), graph(&without));
 }
 
 #[test]
