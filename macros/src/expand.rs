@@ -7,7 +7,8 @@ mod typecheck;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use seamline_codegen::Graph;
-use seamline_codegen::parse::{Parsed, constant, parse};
+use seamline_codegen::parse::{Diagnostic, Parsed, constant, is_fn, parse};
+use syn::{Meta, spanned::Spanned};
 
 /// The type, its `Pattern`, the bundle, the copy for the compiler, and every error.
 pub fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
@@ -15,10 +16,16 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> TokenStream {
         Ok(parsed) => parsed,
         Err(reported) => {
             let error = reported.to_compile_error();
-            return quote!(#error #item);
+            // Whatever else it is, it is used elsewhere. The compiler would have more to say of a fn.
+            let other = (!is_fn(&item)).then_some(item);
+            return quote!(#error #other);
         }
     };
     let errors = parsed.diagnostics.iter().map(|d| d.to_compile_error());
+    // In an `impl`, where no item may stand.
+    if parsed.diagnostics.iter().any(|d| matches!(d.diagnostic, Diagnostic::Receiver {})) {
+        return quote!(#(#errors)*);
+    }
     let names = Names::new(&parsed);
     let pattern = pattern(&parsed, &names);
     let bundle = bundle::bundle(&parsed, &names);
@@ -49,7 +56,8 @@ impl Names {
 
 fn pattern(parsed: &Parsed, names: &Names) -> TokenStream {
     let Names { pattern, bundle, krate } = names;
-    let (attrs, vis) = (&parsed.attrs, &parsed.vis);
+    let vis = &parsed.vis;
+    let words = parsed.attrs.iter().filter(|a| a.path().is_ident("doc"));
     let levels = levels(parsed);
     let docs = docs::pattern(parsed, names);
     // With errors the graph may be inconsistent, and nothing may run it.
@@ -64,8 +72,9 @@ fn pattern(parsed: &Parsed, names: &Names) -> TokenStream {
     };
     let graph = constant(&graph, &quote!(#krate::__private));
     quote! {
-        #(#attrs)*
+        #(#words)*
         #docs
+        #(#levels)*
         #[derive(Clone, Copy, Debug)]
         #vis struct #pattern;
 
@@ -78,7 +87,25 @@ fn pattern(parsed: &Parsed, names: &Names) -> TokenStream {
     }
 }
 
-/// `cfg`s and lint levels, which every generated item takes over.
-fn levels(parsed: &Parsed) -> Vec<&syn::Attribute> {
-    parsed.attrs.iter().filter(|a| !a.path().is_ident("doc")).collect()
+/// `#[doc(hidden)]`, which hides both types.
+fn hidden(parsed: &Parsed) -> Option<&syn::Attribute> {
+    parsed.attrs.iter().find(|a| match &a.meta {
+        Meta::List(list) => list.path.is_ident("doc") && list.tokens.to_string() == "hidden",
+        _ => false,
+    })
+}
+
+/// `cfg`s and lint levels, which every generated item takes over. Of several items a lint that is expected may find
+/// fault with one alone, so it is allowed on all.
+fn levels(parsed: &Parsed) -> Vec<syn::Attribute> {
+    let allowed = |attribute: &syn::Attribute| {
+        let mut attribute = attribute.clone();
+        if let Meta::List(list) = &mut attribute.meta
+            && list.path.is_ident("expect")
+        {
+            list.path = Ident::new("allow", list.path.span()).into();
+        }
+        attribute
+    };
+    parsed.attrs.iter().filter(|a| !a.path().is_ident("doc")).map(allowed).collect()
 }

@@ -1,6 +1,6 @@
 //! The bundle: one launch's arguments, a field each.
 
-use super::{Names, docs, levels};
+use super::{Names, docs, hidden, levels};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use seamline_codegen::parse::Parsed;
@@ -73,7 +73,7 @@ fn fields(parsed: &Parsed) -> Vec<Field> {
 pub(super) fn bundle(parsed: &Parsed, names: &Names) -> TokenStream {
     let Names { pattern, bundle, krate } = names;
     let vis = &parsed.vis;
-    let levels = levels(parsed);
+    let (levels, hidden) = (levels(parsed), hidden(parsed));
     let fields = fields(parsed);
     let idents = fields.iter().map(|f| &f.ident);
     let docs = fields.iter().map(|f| &f.docs);
@@ -89,6 +89,7 @@ pub(super) fn bundle(parsed: &Parsed, names: &Names) -> TokenStream {
     quote! {
         #(#levels)*
         #[doc = #summary]
+        #hidden
         #[derive(Debug)]
         #vis struct #bundle<'a> {
             /// T, the number of tokens of this launch.

@@ -10,17 +10,23 @@ use syn::{Expr, Lit, Stmt};
 pub(super) fn typecheck(parsed: &Parsed, names: &Names) -> TokenStream {
     let levels = levels(parsed);
     let syntax = &parsed.syntax;
-    // What was reported must not be reported again by the compiler; an editor still wants to look inside.
-    let (shown, body) = match parsed.diagnostics.is_empty() {
-        true => (None, f32_literals(statements(&parsed.statements, &names.krate))),
-        false => (Some(quote!(#[cfg(rust_analyzer)])), parsed.body.clone()),
+    let name = &syntax.ident;
+    // What was reported must not be reported again by the compiler; an editor still wants to look inside. What is not reported
+    // is named once, so that no lint calls it unused.
+    let (shown, body, used) = match parsed.diagnostics.is_empty() {
+        true => {
+            (None, f32_literals(statements(&parsed.statements, &names.krate)), Some(quote!(let _ = #name;)))
+        }
+        false => (Some(quote!(#[cfg(rust_analyzer)])), parsed.body.clone(), None),
     };
     quote! {
         #(#levels)*
-        #[allow(warnings, clippy::all)]
+        #[allow(unexpected_cfgs, forbidden_lint_groups)]
         const _: () = {
             #shown
+            #[allow(warnings, clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
             #syntax { #body }
+            #used
         };
     }
 }
