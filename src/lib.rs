@@ -1,10 +1,69 @@
 //! Fused CUDA kernels for the seams between transformer layers, written as Rust functions.
+//!
+//! A fn under [`#[fused_pattern]`](fused_pattern) describes what lies between two GEMMs. It becomes a type, by which the kernel
+//! is prepared once, and a bundle, by which it is launched:
+//!
+//! ```
+//! use seamline::prelude::*;
+//!
+//! /// Between two layers on one GPU.
+//! #[fused_pattern]
+//! pub fn add_norm(x: Tokens, mut residual: Tokens, weight: Channels, eps: Scalar) -> (Tokens, Tokens) {
+//!     residual += x;
+//!     let normed = rms_norm(residual, weight, eps);
+//!     (residual, normed)
+//! }
+//!
+//! // On a GPU: `Group::single(&context)`, device slices, and a stream in place of `Queue::host()`.
+//! let rank = Group::reference(1)?.remove(0);
+//! let kernel = AddNorm::prepare(&rank, &Prepare::new(16).hidden(4).dtype(DType::F32))?;
+//!
+//! let (x, weight) = (vec![1.0f32, 2.0, 3.0, 4.0], vec![1.0f32; 4]);
+//! let (mut residual, mut normed) = (vec![1.0f32, 0.0, -1.0, -2.0], vec![0.0f32; 4]);
+//! kernel.launch(Queue::host(), AddNormArgs {
+//!     tokens: 1,
+//!     x: (&x).into(),
+//!     residual: (&mut residual).into(), // in place: one argument
+//!     weight: (&weight).into(),
+//!     eps: 0.0,
+//!     normed: (&mut normed).into(),
+//! })?;
+//! assert_eq!((residual, normed), (vec![2.0; 4], vec![1.0; 4]));
+//! # Ok::<(), seamline::Error>(())
+//! ```
+//!
+//! | for | see |
+//! |---|---|
+//! | what a body may say, and its bits | [`dsl`] |
+//! | patterns that are there already | [`patterns`] |
+//! | ranks, on a GPU and on the CPU | [`Group`], [`Rank`] |
+//! | what is fixed once, and what that costs | [`Pattern::prepare`], [`Prepare`] |
+//! | what a launch takes | [`Input`], [`Output`], [`Queue`] |
+//! | one rank, all ranks | [`Kernel::launch`], [`launch_all`] |
+//! | CUDA graphs | [`Kernel`](Kernel#captured-graphs) |
+//! | a rank that does not come | [`Status`], [`reset`] |
+//! | tests of an engine | [`testing::check`] |
 
 pub mod dsl;
 pub mod patterns;
 pub mod testing;
 
 pub use seamline_codegen::{DType, Graph};
+/// ```
+/// use seamline::prelude::*;
+///
+/// #[fused_pattern(dtype = bf16)]
+/// pub fn my_seam(partial: Tokens, residual_in: Tokens, bias: Option<Channels>) -> Tokens<f32> {
+///     let residual_out = all_reduce(partial) + residual_in + bias;
+///     residual_out
+/// }
+///
+/// fn bundle<'a>(x: &'a [bf16], residual: &'a [bf16], out: &'a mut [f32]) -> MySeamArgs<'a> {
+///     MySeamArgs { tokens: 1, partial: x.into(), residual_in: residual.into(), bias: None, residual_out: out.into() }
+/// }
+/// assert_eq!(MySeam::GRAPH.name, "my_seam");
+/// ```
+///
 pub use seamline_macros::fused_pattern;
 #[cfg(feature = "cuda")]
 pub use seamline_runtime::cuda;

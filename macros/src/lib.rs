@@ -21,7 +21,7 @@ use proc_macro::TokenStream;
 /// | `dtype = bf16` | dtype of every type without `<…>`: `bf16`, `f16` or `f32` | bound at `prepare` |
 /// | `ranks = 8` | size of the group | the group's |
 /// | `wire = f32` | dtype that travels between ranks | the pattern's dtype |
-/// | `crate = path` | where the `seamline` crate is | `::seamline` |
+/// | `crate = path` | where the `seamline` crate is: `crate = seam` for `seam = { package = "seamline", … }` | `::seamline` |
 ///
 /// # Body
 /// `let name = …;`, `name += …;`, `+ - *`, unary minus, decimal numbers, and calls of the operations
@@ -32,10 +32,15 @@ use proc_macro::TokenStream;
 /// Types and operations are known by the last segment of their path, whatever is in front (`dsl::all_reduce(x)`,
 /// `renamed::prelude::all_reduce(x)`): a macro does not see imports. The compiler then resolves the path, and refuses one that
 /// leads nowhere. A fn of your own that has the name of an operation is taken for the operation, so give it another name.
+/// `Option` is `core`'s, in the signature and in the bundle.
 ///
 /// # Generated
 /// - the type, with the fn's name in CamelCase, its docs and visibility, a `Pattern`;
-/// - the bundle: `tokens`, one field per parameter, and one per result that is not in place.
+/// - the bundle: `tokens`, one field per parameter, and one per result that is not in place. So parameters and results have
+///   names of their own, and none is `tokens`.
+///
+/// Docs, `cfg` and lint levels of the fn are taken over; other attributes are errors, as is a fn in an `impl` or a `trait`.
+/// Parameters take no docs: what their fields say comes from their types.
 #[proc_macro_attribute]
 pub fn fused_pattern(attr: TokenStream, item: TokenStream) -> TokenStream {
     expand::expand(attr.into(), item.into()).into()

@@ -51,7 +51,12 @@ elements!(bf16 => Bf16, f16 => F16, f32 => F32, i32 => I32);
 /// Memory that a launch reads.
 ///
 /// Made with `into()` from a slice: of the host, for a host executor, or cudarc's, for a GPU; or from a raw
-/// address.
+/// [address](Input::raw). Elements are `bf16` and `f16` of `half` 2, `f32`, and `i32` for a row map.
+///
+/// # Layout
+/// Contiguous, row by row, and long enough for the launch's tokens; what is behind them is not touched. It begins at a
+/// multiple of 16 bytes (of less where a row is not a multiple of that), as device allocations and, in practice, `Vec`s do, and
+/// arrays on the stack need not.
 pub struct Input<'a> {
     pub(crate) memory: Source<'a>,
     pub(crate) extent: Extent,
@@ -60,7 +65,7 @@ pub struct Input<'a> {
 /// Memory that a launch writes.
 ///
 /// Made with `into()` from a mutable slice: of the host, for a host executor, or cudarc's, for a GPU; or from
-/// a raw address.
+/// a raw [address](Output::raw). Its layout is as an [`Input`]'s, and it overlaps no other argument.
 pub struct Output<'a> {
     pub(crate) memory: Destination<'a>,
     pub(crate) extent: Extent,

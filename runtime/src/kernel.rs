@@ -20,9 +20,13 @@ use std::sync::Arc;
 /// A pattern, prepared on one rank. Cheap to clone: the layers of a model share one.
 ///
 /// # Captured graphs
-/// A launch can be captured once the kernel is prepared (and not `lazy`). A graph holds addresses: the kernel
-/// and every argument must outlive it. Keep a clone of the kernel, or its [`keep_alive`](Kernel::keep_alive),
-/// beside the graph.
+/// [`launch`](Kernel::launch) and [`launch_all`](crate::launch_all) can be captured once the kernel is prepared (and not
+/// `lazy`); a replay checks nothing, and its `tokens` and addresses are those of the capture. So the kernel and every argument must
+/// outlive the graph: keep a clone of the kernel, or its [`keep_alive`](Kernel::keep_alive), beside it.
+///
+/// A graph may be replayed between launches of any other number of tokens, but the ranks of what exchanges replay and launch in the
+/// same order, each on its one stream. Arguments are raw, or cudarc's slices with its event tracking off, which a capture forbids
+/// (`CudaContext::disable_event_tracking`). A fault in a replay is told by [`status`](Kernel::status), and by the next launch.
 pub struct Kernel<P> {
     pub(crate) inner: Arc<Inner>,
     pattern: PhantomData<fn() -> P>,
@@ -92,7 +96,7 @@ impl<P: Pattern> Kernel<P> {
     /// In a group every rank launches the same tokens, in the same order of launches; on a host executor with
     /// [`launch_all`](crate::launch_all). Threads that launch on one rank see to that order themselves. It neither
     /// compiles (unless `lazy`), allocates, waits nor takes a lock (but for a rank's first, which remembers its
-    /// stream), and may be captured.
+    /// stream), and may be captured. With no tokens it checks `args` and queues nothing.
     ///
     /// Optional inputs may be present on some ranks and absent on others if they are used before the collective
     /// alone. `launch_all` refuses others; ranks that launch one by one must see to it themselves.

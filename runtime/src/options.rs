@@ -25,7 +25,8 @@ pub struct Prepare {
 }
 
 impl Prepare {
-    /// For launches of up to `max_tokens` tokens.
+    /// For launches of up to `max_tokens` tokens, at least 1. More tokens mean more geometries to compile, but not more exchange
+    /// memory than for [`exchange_tokens`](Prepare::exchange_tokens).
     pub const fn new(max_tokens: usize) -> Prepare {
         Prepare {
             max_tokens,
@@ -48,7 +49,7 @@ impl Prepare {
         self
     }
 
-    /// K, unless the pattern's attribute fixes it.
+    /// K, unless the pattern's attribute fixes it. Of no account to a pattern without a `RowMap`.
     #[must_use]
     pub const fn top_k(mut self, top_k: u32) -> Prepare {
         self.top_k = Some(top_k);

@@ -21,8 +21,14 @@ pub trait Pattern: 'static {
     /// it returns when all have. If one rank fails, all return its error. From one thread use
     /// [`prepare_all`](Pattern::prepare_all).
     ///
+    /// # What it costs
+    /// On a GPU NVRTC compiles a kernel for every variant and every geometry that up to `max_tokens` tokens can need, on all
+    /// cores of the host: some 0.1 to 0.3 s each. Exchange memory is [`Kernel::memory`] bytes per rank. So prepare a seam once, and
+    /// let all layers share the kernel, which is cheap to clone. To load code may take until the device is idle: prepare
+    /// before any rank launches.
+    ///
     /// # Errors
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`ErrorKind`](crate::ErrorKind). A dim that neither the attribute nor `options` give, or both differently, is one.
     fn prepare(rank: &Rank, options: &Prepare) -> Result<Kernel<Self>, Error>
     where
         Self: Sized,

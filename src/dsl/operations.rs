@@ -51,7 +51,8 @@ pub fn finalize<D>(_rows: Permuted<D>, _map: RowMap, _weights: impl ExpertWeight
 
 /// The sum of `x` over the ranks of the group, the same on every rank.
 ///
-/// A pattern has at most one; everything that is to be summed over ranks is added before it.
+/// A pattern has at most one; everything that is to be summed over ranks is added before it. What is read behind it (a
+/// residual, the weights of a norm) is equal on all ranks: each computes the rest for itself, from its own.
 ///
 /// # Shapes
 /// `x [T, H]`, result `[T, H]`.

@@ -30,11 +30,25 @@ pub(super) fn pattern(parsed: &Parsed, names: &Names) -> TokenStream {
         let name = output.ident.unraw();
         let _ = writeln!(text, "| `{name}` | out | `{}` | {} |", role.shape(), dtype(role, fixed));
     }
+    let meanings = meanings(parsed);
     let dims = dims(fixed);
-    if !dims.is_empty() {
-        let _ = writeln!(text, "\nFixed: {dims}. The rest is bound at `prepare`.");
-    }
+    let _ = match dims.is_empty() {
+        true => writeln!(text, "\n{meanings}. All but T is bound at `prepare`."),
+        false => writeln!(text, "\n{meanings}. Fixed: {dims}. The rest, but T, is bound at `prepare`."),
+    };
     quote!(#[doc = #text])
+}
+
+/// What the letters of the shapes stand for.
+fn meanings(parsed: &Parsed) -> String {
+    let has = |wanted: fn(Role) -> bool| parsed.signature.params.iter().filter_map(|p| p.role).any(wanted);
+    let letters = [
+        (true, "T is the launch's tokens"),
+        (true, "H `hidden`"),
+        (has(|r| matches!(r, Role::RowMap | Role::ExpertWeights(_))), "K `top_k`"),
+        (has(|r| matches!(r, Role::Permuted(_))), "P the rows there are"),
+    ];
+    letters.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect::<Vec<_>>().join(", ")
 }
 
 /// The docs of a parameter's field.
@@ -45,9 +59,14 @@ pub(super) fn param(param: &ParamSyntax, in_place: bool, fixed: &Fixed) -> Strin
         _ => format!("`{}`: `{}` {}.", role.type_name(), role.shape(), dtype(role, fixed)),
     };
     text += match role {
-        Role::Permuted(_) => " Rows grouped by expert; P is as many as there are.",
-        Role::RowMap => " For each token and expert the row of it; -1 where this rank does not hold it.",
-        Role::Channels(_) => " Constant: read before the kernel in front has finished.",
+        Role::Permuted(_) => " Rows grouped by expert. P is the buffer's length divided by H.",
+        Role::RowMap => {
+            " For each token and expert the row that has its product; -1, or anything outside `0..P`, where this rank holds none."
+        }
+        Role::ExpertWeights(_) => " The router's weight of each token's experts.",
+        Role::Channels(_) => {
+            " Constant: read before the kernel in front has finished, so never what that one writes."
+        }
         _ => "",
     };
     if in_place {
