@@ -93,10 +93,11 @@ impl Check {
         // All that is wrong with the command line shows before anything slow.
         let mut checks = Vec::new();
         let mut total = 0;
-        for pattern in self.source.patterns()? {
-            // They live as long as kernels of them may, which is as long as the command runs.
-            let pattern: &'static Named = Box::leak(Box::new(pattern));
-            let check = self.check(&pattern.graph)?;
+        // They live as long as kernels of them may, which is as long as the command runs.
+        let patterns: &'static [Named] = self.source.patterns()?.leak();
+        let graphs = patterns.iter().map(|pattern| &pattern.graph).collect::<Vec<_>>();
+        for pattern in patterns {
+            let check = self.check(&pattern.graph, &graphs)?;
             total += check.cases().map_err(usage)? * self.executor.len().max(1);
             checks.push((pattern, check));
         }
@@ -126,8 +127,8 @@ impl Check {
         Ok(if good { Verdict::Good } else { Verdict::Bad })
     }
 
-    fn check(&self, graph: &'static Graph) -> Result<testing::Check, Usage> {
-        let request = self.source.request(graph, 1)?;
+    fn check(&self, graph: &'static Graph, all: &[&Graph]) -> Result<testing::Check, Usage> {
+        let request = self.source.request(graph, all, 1)?;
         let tokens: Vec<usize> = self.tokens.iter().map(|tokens| *tokens as usize).collect();
         let most = tokens.iter().copied().max().unwrap_or(1).max(1);
         let mut options = Prepare::new(most);

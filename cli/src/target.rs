@@ -27,7 +27,7 @@ pub struct Source {
     /// The pattern's name, where there are several; its path, where several have it: module::name
     #[arg(long, short, value_name = "NAME")]
     pattern: Option<String>,
-    /// A dim that the attribute leaves open: hidden=4096, top_k=8, dtype=bf16
+    /// A dim that the attribute leaves open: hidden=4096, top_k=8, dtype=bf16; of several patterns, those take it that do
     #[arg(long, value_name = "DIM=VALUE", num_args = 1.., value_parser = parse_set)]
     set: Vec<Set>,
 }
@@ -51,6 +51,16 @@ enum Set {
     Hidden(u32),
     TopK(u32),
     DType(DType),
+}
+
+impl Set {
+    fn is_fixed(&self, graph: &Graph) -> bool {
+        match self {
+            Set::Hidden(_) => graph.fixed.hidden.is_some(),
+            Set::TopK(_) => graph.fixed.top_k.is_some(),
+            Set::DType(_) => graph.fixed.dtype.is_some(),
+        }
+    }
 }
 
 fn parse_set(text: &str) -> Result<Set, String> {
@@ -90,10 +100,12 @@ impl Source {
         })
     }
 
-    /// The dims that the command line gives, for `ranks` ranks.
-    pub fn request(&self, graph: &Graph, ranks: u32) -> Result<Request, Usage> {
+    /// The dims that the command line gives to `graph`, one of `all` that are meant, for `ranks` ranks.
+    pub fn request(&self, graph: &Graph, all: &[&Graph], ranks: u32) -> Result<Request, Usage> {
         let mut request = Request { ranks, ..Request::default() };
-        for set in &self.set {
+        // What all of them fix contradicts all of them.
+        let is_given = |set: &&Set| !set.is_fixed(graph) || all.iter().all(|graph| set.is_fixed(graph));
+        for set in self.set.iter().filter(is_given) {
             match *set {
                 Set::Hidden(hidden) => once("hidden", &mut request.hidden, hidden)?,
                 Set::TopK(top_k) => once("top_k", &mut request.top_k, top_k)?,
@@ -129,7 +141,7 @@ impl Target {
 
     /// The pattern, bound to the dims that the command line gives.
     pub fn program(&self, graph: &Graph) -> Result<Program> {
-        let request = self.source.request(graph, self.ranks)?;
+        let request = self.source.request(graph, &[graph], self.ranks)?;
         let absent = self.without.iter().map(|name| optional(graph, name)).collect::<Result<Vec<_>, _>>()?;
         let hint = |error: seamline_codegen::BindError| Usage(format!("{error}\n{HINT}"));
         let dims = Dims::bind(graph, &request, Presence::from_absent(absent)).map_err(hint)?;

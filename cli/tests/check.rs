@@ -21,8 +21,12 @@ mod alone {
 
 /// A command that has the source file, of its own for each test, after `check`.
 fn check(name: &str, arguments: &[&str]) -> Command {
+    check_source(name, SEAMS, arguments)
+}
+
+fn check_source(name: &str, source: &str, arguments: &[&str]) -> Command {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::write(&file, SEAMS).expect("the folder for tests can be written");
+    std::fs::write(&file, source).expect("the folder for tests can be written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_seamline"));
     command.arg("check").arg(file).args(arguments);
     command
@@ -52,6 +56,25 @@ fn every_pattern_variant_group_and_kind_is_a_line_and_equal() {
         assert!(out.contains(expected), "`{expected}` is not in\n{out}");
     }
     assert_eq!(err, "", "progress is for terminals");
+}
+
+#[test]
+fn a_dim_that_one_of_several_patterns_fixes_is_set_for_the_others() {
+    let source =
+        format!("#[fused_pattern(hidden = 24)] fn fixed(x: Tokens) -> Tokens {{ let y = -x; y }}\n{SEAMS}");
+    let arguments = ["--set", "hidden=40", "top_k=3", "-n", "1", "-t", "1", "--executor", "sim"];
+    let (status, out, err) = run(check_source("one_fixes.rs", &source, &arguments));
+    assert_eq!(status, Some(0), "{out}{err}");
+    for pattern in ["fixed", "summed", "alone::finalized"] {
+        assert!(out.contains(&format!("equal      {pattern}: ")), "`{pattern}` is not in\n{out}");
+    }
+    let alone = [&arguments[..], &["--pattern", "fixed"]].concat();
+    let (status, _, err) = run(check_source("one_fixes_alone.rs", &source, &alone));
+    assert_eq!(status, Some(2));
+    assert!(
+        err.contains("`hidden` of `fixed` is fixed to 24 by its attribute, and `prepare` got 40"),
+        "{err}"
+    );
 }
 
 #[test]
