@@ -1,4 +1,4 @@
-//! Schedules and their launch geometry: pure functions of program, architecture, tokens, ranks per device and forks.
+//! Schedules and their launch geometry: pure functions of program, device, tokens, and what shares the device.
 
 use crate::program::Inst;
 use crate::{MAX_TOKENS, Program, phases::Phases};
@@ -44,7 +44,7 @@ pub struct Geometry {
     pub waves: bool,
 }
 
-/// What geometry depends on of a device.
+/// What ranks must have in common of their devices; geometry depends on the multiprocessors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DeviceModel {
     /// Compute capability, major and minor.
@@ -149,11 +149,11 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The most tokens that one launch of `one_shot` takes, whatever the region holds.
+    /// The most tokens that one launch takes, whatever the region holds.
     pub fn tokens_per_launch(&self) -> u64 {
         match (self.schedule(), self.crosses_exchange) {
             (Schedule::Local, _) | (Schedule::OneShot, false) => MAX_TOKENS,
-            (Schedule::OneShot, true) => u64::from(self.resident(&self.wide(1))),
+            (Schedule::OneShot, true) => self.resident(&self.wide(1)).min(MAX_TOKENS),
         }
     }
 
@@ -247,28 +247,29 @@ impl<'a> Planner<'a> {
     /// where each has gone. So all of them together are one CTA per SM at most: as long as one is not placed, an SM is
     /// idle, and whatever it is, it fits there. A cluster wants its SMs near each other, and finds them in what is left
     /// over.
-    fn room(&self, geometry: &Geometry) -> u32 {
-        let share = launches_at_once(self.ranks_per_device, self.forks, self.early_trigger);
+    fn room(&self, geometry: &Geometry) -> u64 {
+        let share = u64::from(launches_at_once(self.ranks_per_device, self.forks, self.early_trigger));
         // A cluster lies within a GPC, whose SMs come in pairs, unless a fork's CTAs have broken them up; larger clusters
         // may leave some of them over.
         let (per_sm, tiles) = if self.forks == 0 { (geometry.blocks_per_sm, 2) } else { (1, 1) };
-        let ctas = self.device.sms * per_sm;
+        let ctas = u64::from(self.device.sms) * u64::from(per_sm);
         let usable = if geometry.ctas > tiles { ctas - ctas / 8 } else { ctas };
-        usable / geometry.ctas / share.max(1)
+        usable / u64::from(geometry.ctas) / share.max(1)
     }
 
     /// Clusters of `geometry` that one launch may have. One at least: the runtime refuses what has no room.
-    fn resident(&self, geometry: &Geometry) -> u32 {
+    fn resident(&self, geometry: &Geometry) -> u64 {
         self.room(geometry).max(1)
     }
 
     /// The widest row that leaves an eighth of the room for two CTAs per SM free, so that clusters find their place.
     fn widest(&self, tokens: u64, fits: impl Fn(&Geometry) -> bool) -> Option<Geometry> {
-        let ctas_on_device = |g: &Geometry| tokens * u64::from(g.ctas * self.ranks_per_device);
+        let room = 7 * u64::from(self.device.sms);
+        let quarters = |g: &Geometry| 4 * u64::from(g.ctas) * u64::from(self.ranks_per_device);
         [8, 4, 2, 1]
             .into_iter()
             .map(|ctas| self.wide(ctas))
-            .find(|g| ctas_on_device(g) * 4 <= 7 * u64::from(self.device.sms) && fits(g))
+            .find(|g| tokens.saturating_mul(quarters(g)) <= room && fits(g))
     }
 
     fn local(&self, tokens: u64) -> LaunchShape {
@@ -277,16 +278,11 @@ impl<'a> Planner<'a> {
     }
 
     fn one_shot(&self, tokens: u64) -> LaunchShape {
-        if let Some(geometry) = self.widest(tokens, |g| tokens <= u64::from(self.room(g))) {
+        if let Some(geometry) = self.widest(tokens, |g| tokens <= self.room(g)) {
             return LaunchShape { geometry, clusters: tokens as u32 };
         }
         let geometry = self.wide(1);
-        match tokens <= u64::from(self.resident(&geometry)) {
-            true => LaunchShape { geometry, clusters: tokens as u32 },
-            false => LaunchShape {
-                geometry: Geometry { waves: true, ..geometry },
-                clusters: self.resident(&geometry),
-            },
-        }
+        let clusters = self.resident(&geometry).min(tokens);
+        LaunchShape { geometry: Geometry { waves: clusters < tokens, ..geometry }, clusters: clusters as u32 }
     }
 }

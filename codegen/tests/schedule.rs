@@ -242,3 +242,20 @@ fn more_tokens_than_a_launch_can_have_are_taken_as_the_most() {
         assert_eq!(planner.ranges(u64::MAX), planner.ranges(MAX_TOKENS));
     }
 }
+
+#[test]
+fn no_size_of_a_device_or_a_group_is_too_much() {
+    let program = bind(&graph(KIMI), 7168, 8);
+    for sms in [0, 1, u32::MAX / 4, u32::MAX] {
+        for (ranks_per_device, forks) in [(0, 0), (1, 1), (u32::MAX, 0), (u32::MAX, u32::MAX)] {
+            let device = DeviceModel { capability: (9, 0), sms };
+            let planner = Planner::new(&program, device, ranks_per_device, true).with_forks(forks);
+            for range in planner.ranges(u64::MAX) {
+                covers(&range.geometry, 7168);
+                let shape = planner.shape(range.up_to);
+                assert_eq!(shape.geometry.waves, u64::from(shape.clusters) < range.up_to, "{shape:?}");
+            }
+            assert!((1..=MAX_TOKENS).contains(&planner.tokens_per_launch()));
+        }
+    }
+}
