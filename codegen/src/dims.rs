@@ -22,6 +22,7 @@ impl Presence {
     pub const ALL: Presence = Presence(u32::MAX);
 
     /// The same set without `param`.
+    #[must_use]
     pub const fn without(self, param: ParamId) -> Presence {
         Presence(self.0 & !(1 << param.0))
     }
@@ -104,12 +105,24 @@ pub enum BindError {
     Contradiction {
         /// The pattern.
         pattern: String,
-        /// Which dim.
+        /// `hidden`, `top_k` or `dtype`.
         dim: &'static str,
         /// The attribute's.
         fixed: String,
         /// The caller's.
         got: String,
+    },
+    /// The attribute is for a group of another size.
+    #[error(
+        "`ranks` of `{pattern}` is fixed to {fixed} by its attribute, and the group has {got}: prepare it for a group of {fixed}, or leave `ranks` out of the attribute"
+    )]
+    Ranks {
+        /// The pattern.
+        pattern: String,
+        /// The attribute's.
+        fixed: u32,
+        /// The group's.
+        got: u32,
     },
     /// Out of what a kernel can be made for.
     #[error("`{dim}` of `{pattern}` is {got}, and must be in {min}..={max}")]
@@ -137,7 +150,22 @@ pub enum BindError {
         /// What is supported.
         expected: &'static str,
     },
-    /// With this variant nothing would be left of an output or operand.
+    /// More row sums at once than a block has shared memory for.
+    #[error(
+        "`{pattern}` needs {got} row sums at once, and shared memory holds {max} for hidden = {hidden}: split it in two patterns"
+    )]
+    RowSums {
+        /// The pattern.
+        pattern: String,
+        /// Channels of a token.
+        hidden: u32,
+        /// Sums that end one phase.
+        got: usize,
+        /// The most.
+        max: usize,
+    },
+    /// With this variant nothing would be left of an output or operand. Of a graph that
+    /// [`check`](crate::check::check) has passed, there is always something left.
     #[error(
         "`{value}` of `{pattern}` has no value when every optional input of it is absent: prepare a variant in which one is present"
     )]
@@ -195,7 +223,10 @@ impl Dims {
                 return Err(BindError::DType { pattern: pattern(), dim, got, expected: "bf16, f16, f32" });
             }
         }
-        let ranks = range("ranks", one("ranks", fixed.ranks, Some(request.ranks))?, MAX_RANKS)?;
+        let ranks = range("ranks", request.ranks, MAX_RANKS)?;
+        if let Some(fixed) = fixed.ranks.filter(|fixed| *fixed != ranks) {
+            return Err(BindError::Ranks { pattern: pattern(), fixed, got: ranks });
+        }
         Ok(Dims {
             hidden,
             top_k,

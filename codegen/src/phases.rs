@@ -72,6 +72,11 @@ impl Phases {
         self.last_use[reg.0 as usize]
     }
 
+    /// The most row sums that end one phase.
+    pub fn most_sums(&self) -> usize {
+        self.phases.iter().map(|p| p.sums.len()).max().unwrap_or(0)
+    }
+
     /// The computed values per channel that a later phase reads.
     pub fn live(&self, program: &Program) -> Vec<Reg> {
         self.phases

@@ -184,7 +184,10 @@ impl Program {
 }
 
 impl Graph {
-    /// Binds the graph to dims; see [`lower`].
+    /// Binds the graph, which has passed [`check`](crate::check::check), to dims; see [`lower`].
+    ///
+    /// # Errors
+    /// As [`lower`].
     pub fn bind(&self, dims: &Dims) -> Result<Program, crate::BindError> {
         lower(self, dims)
     }

@@ -259,3 +259,32 @@ fn no_size_of_a_device_or_a_group_is_too_much() {
         }
     }
 }
+
+#[test]
+fn more_row_sums_than_shared_memory_holds_are_refused() {
+    let sums = |count: usize, hidden| {
+        let more: String = (1..count).map(|i| format!("let y = y + rms_norm(x * {i}.5, w, eps);")).collect();
+        let graph = graph(&format!(
+            "(x: Tokens, w: Channels, eps: Scalar) -> Tokens {{ let y = rms_norm(x, w, eps); {more} y }}"
+        ));
+        let request = Request { hidden: Some(hidden), top_k: None, dtype: Some(DType::Bf16), ranks: 1 };
+        graph.bind(&Dims::bind(&graph, &request, Presence::ALL).unwrap())
+    };
+    assert_eq!(Phases::of(&sums(24, 65536).unwrap()).most_sums(), 24);
+    assert_eq!(
+        sums(25, 65536).unwrap_err().to_string(),
+        "`pattern` needs 25 row sums at once, and shared memory holds 24 for hidden = 65536: split it in two patterns"
+    );
+    assert!(sums(25, 7168).is_ok());
+}
+
+#[test]
+fn a_group_of_another_size_than_the_attribute_says_is_told_what_to_do() {
+    let source = "#[fused_pattern(ranks = 8)] fn pattern(x: Tokens) -> Tokens { let y = all_reduce(x); y }";
+    let graph = parse_file(source).unwrap().remove(0);
+    let request = Request { hidden: Some(8), top_k: None, dtype: Some(DType::Bf16), ranks: 2 };
+    assert_eq!(
+        Dims::bind(&graph, &request, Presence::ALL).unwrap_err().to_string(),
+        "`ranks` of `pattern` is fixed to 8 by its attribute, and the group has 2: prepare it for a group of 8, or leave `ranks` out of the attribute"
+    );
+}

@@ -76,11 +76,13 @@ pub(super) fn policy(program: &Program) -> String {
         writeln!(text, "  typedef {} Wire;", d.wire).unwrap();
     }
     let sums: Vec<_> = cut.phases.phases.iter().map(|p| p.sums.len()).collect();
-    let most = sums.iter().max().copied().unwrap_or(0);
     writeln!(
         text,
-        "  static constexpr int HIDDEN = {}, TOP_K = {}, RANKS = {}, MAX_SUMS = {most};",
-        d.hidden, d.top_k, d.ranks
+        "  static constexpr int HIDDEN = {}, TOP_K = {}, RANKS = {}, MAX_SUMS = {};",
+        d.hidden,
+        d.top_k,
+        d.ranks,
+        cut.phases.most_sums()
     )
     .unwrap();
     if let Some(exchange) = cut.phases.exchange {

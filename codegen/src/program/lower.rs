@@ -1,7 +1,11 @@
 //! Graph to program.
 
 use super::{BoundOutput, Inst, Line, Program, Reg, Space};
+use crate::phases::Phases;
 use crate::{BindError, Dims, Graph, Op, OutputId, ParamId, Role, ValueId};
+
+/// Bytes of static shared memory that a block may have on every GPU.
+const SHARED_BYTES: u32 = 48 << 10;
 
 /// Binds `graph` to `dims` and spells out the rounding contract:
 ///
@@ -9,6 +13,12 @@ use crate::{BindError, Dims, Graph, Op, OutputId, ParamId, Role, ValueId};
 /// - what goes into `all_reduce` is rounded to the wire once; with one rank there is no wire;
 /// - `rms_norm` is a row sum of squares, `mean = sum / H`, `s = 1 / sqrt(mean + eps)`, `(x * s) * w`;
 /// - an absent optional input adds nothing: no instruction exists for it.
+///
+/// # Errors
+/// More row sums at once than shared memory has room for.
+///
+/// # Panics
+/// For a graph that [`check`](crate::check::check) would have refused, perhaps.
 pub fn lower(graph: &Graph, dims: &Dims) -> Result<Program, BindError> {
     let mut lowering =
         Lowering { graph, dims, lines: Vec::new(), values: Vec::with_capacity(graph.nodes.len()) };
@@ -17,7 +27,7 @@ pub fn lower(graph: &Graph, dims: &Dims) -> Result<Program, BindError> {
         let value = lowering.returned(id, value)?;
         lowering.values.push(value);
     }
-    Ok(Program {
+    let program = Program {
         name: graph.name.to_string(),
         dims: *dims,
         params: graph.params.to_vec(),
@@ -31,7 +41,19 @@ pub fn lower(graph: &Graph, dims: &Dims) -> Result<Program, BindError> {
             })
             .collect(),
         lines: lowering.lines,
-    })
+    };
+    row_sums_fit(&program)?;
+    Ok(program)
+}
+
+/// `RowSums` in `row.cuh` has two f32 for each sum of a phase and each block of 256 channels, rounded up to four blocks.
+fn row_sums_fit(program: &Program) -> Result<(), BindError> {
+    let hidden = program.dims.hidden;
+    let max = (SHARED_BYTES / (2 * 4 * hidden.div_ceil(256).next_multiple_of(4))) as usize;
+    match Phases::of(program).most_sums() {
+        got if got > max => Err(BindError::RowSums { pattern: program.name.clone(), hidden, got, max }),
+        _ => Ok(()),
+    }
 }
 
 struct Lowering<'a> {
