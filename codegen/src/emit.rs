@@ -6,7 +6,6 @@ mod spec;
 
 use crate::{Program, schedule::Geometry};
 use seamline_templates as templates;
-use sha2::{Digest, Sha256};
 
 /// What is to be generated for a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,11 +59,6 @@ impl Module {
     /// The entry for `geometry`.
     pub fn entry(&self, geometry: &Geometry) -> Option<&Entry> {
         self.entries.iter().find(|e| e.geometry == *geometry && !e.one_grid)
-    }
-
-    /// A hash of the whole CUDA source, in hex. Ranks and caches compare it.
-    pub fn hash(&self) -> String {
-        Sha256::digest(self.cuda()).iter().map(|b| format!("{b:02x}")).collect()
     }
 }
 

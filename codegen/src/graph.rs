@@ -139,7 +139,7 @@ pub enum Op {
     },
     /// `all_reduce(x)`: the sum over the ranks, the same on every rank.
     AllReduce(ValueId),
-    /// `rms_norm(x, w, eps)`: `x / sqrt(mean(x²) + eps) * w`.
+    /// `rms_norm(x, w, eps)`: `(x * s) * w`, with `s = 1 / sqrt(mean(x²) + eps)`.
     RmsNorm {
         /// What is normalised, over channels.
         x: ValueId,

@@ -44,8 +44,8 @@ pub struct Workload {
 impl Workload {
     /// Inputs of `kind` for `tokens` tokens of `program`.
     ///
-    /// P, the number of permuted rows, follows from the kind and exceeds `tokens * top_k`: the rows that
-    /// no map entry points at hold NaN, which a result shows at once if one of them is read.
+    /// P, the number of permuted rows, follows from the kind. The rows that no map entry points at hold NaN,
+    /// which a result shows at once if one of them is read.
     pub fn new(program: &Program, tokens: usize, seed: u64, kind: Kind) -> Workload {
         let usage = Usage::of(program);
         let ranks = program.dims.ranks as usize;

@@ -17,7 +17,7 @@ pub enum Kind {
     },
     /// Negative zeros, and values that become one where they are rounded.
     NegativeZeros,
-    /// Subnormals of every input's dtype.
+    /// Activations that are subnormals of their dtype.
     Subnormals,
     /// Infinities and NaNs with payloads, some rows of nothing else.
     InfAndNan,
