@@ -6,8 +6,7 @@ use seamline_codegen::schedule::{LaunchShape, Schedule};
 use std::fmt;
 use std::time::Duration;
 
-/// How so many tokens are launched, with every optional input that was prepared, and what that costs at
-/// least.
+/// How so many tokens are launched, in the variant with the most optional inputs, and what that costs at least.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -23,6 +22,8 @@ pub struct Explanation {
     pub entry: String,
     /// The first kernel's shape.
     pub shape: LaunchShape,
+    /// The last kernel's entry point and shape, where it has fewer tokens than those before it.
+    pub last: Option<(String, LaunchShape)>,
     /// Bytes read, every expert held by this rank.
     pub bytes_read: u64,
     /// Bytes written.
@@ -59,15 +60,21 @@ impl Explanation {
         }
         let row = seamline_codegen::abi::wire_row_bytes(program);
         let peers = if program.exchanges() { u64::from(program.dims.ranks - 1) } else { 0 };
+        let queued = |tokens: u64| {
+            let step = variant.step(tokens);
+            (variant.module().entries[step.entry].name.clone(), step.shape(tokens))
+        };
         let first = plan.tokens_per_launch.min(tokens_u64).max(1);
-        let step = variant.step(first);
+        let (entry, shape) = queued(first);
+        let left = tokens_u64 % first;
         Explanation {
             pattern: program.name.clone(),
             tokens,
             schedule: variant.schedule(),
             kernels: tokens_u64.div_ceil(plan.tokens_per_launch) as usize,
-            entry: variant.module().entries[step.entry].name.clone(),
-            shape: step.shape(first),
+            entry,
+            shape,
+            last: (left > 0).then(|| queued(left)),
             bytes_read,
             bytes_written,
             bytes_sent: peers * tokens_u64 * row,
@@ -82,12 +89,11 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let g = &self.shape.geometry;
         writeln!(f, "{} of {} tokens: {}", self.pattern, self.tokens, self.schedule.name())?;
-        let (clusters, ctas, threads) = (self.shape.clusters, g.ctas, g.threads);
-        writeln!(
-            f,
-            "  kernels   {} x {} ({clusters} clusters of {ctas} CTAs of {threads} threads)",
-            self.kernels, self.entry
-        )?;
+        let alike = self.kernels - usize::from(self.last.is_some());
+        queued(f, "kernels", alike, &self.entry, &self.shape)?;
+        if let Some((entry, shape)) = &self.last {
+            queued(f, "then", 1, entry, shape)?;
+        }
         writeln!(f, "  per thread {} x 8 channels, {} expert rows at once", g.vectors, g.batch)?;
         writeln!(f, "  memory    {} bytes read, {} written", self.bytes_read, self.bytes_written)?;
         if self.bytes_sent > 0 {
@@ -98,4 +104,16 @@ impl fmt::Display for Explanation {
         }
         Ok(())
     }
+}
+
+/// The line for `count` kernels that are alike.
+fn queued(
+    f: &mut fmt::Formatter<'_>,
+    what: &str,
+    count: usize,
+    entry: &str,
+    shape: &LaunchShape,
+) -> fmt::Result {
+    let (clusters, ctas, threads) = (shape.clusters, shape.geometry.ctas, shape.geometry.threads);
+    writeln!(f, "  {what:<9} {count} x {entry} ({clusters} clusters of {ctas} CTAs of {threads} threads)")
 }
