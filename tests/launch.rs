@@ -41,6 +41,13 @@ pub fn sides(x: Tokens, before: Option<Tokens>, after: Option<Tokens>) -> Tokens
     out
 }
 
+/// More optional inputs than variants are made of unasked.
+#[fused_pattern(hidden = 8, dtype = f32)]
+pub fn three(x: Tokens, a: Option<Tokens>, b: Option<Tokens>, c: Option<Tokens>) -> Tokens {
+    let out = x + a + b + c;
+    out
+}
+
 const HIDDEN: u32 = 320;
 
 fn options(max_tokens: usize) -> Prepare {
@@ -283,6 +290,13 @@ fn a_launch_is_explained() {
     assert_eq!(explanation.bytes_sent, 3 * row);
     let text = explanation.to_string();
     assert!(text.contains("seam of 3 tokens: one_shot") && text.contains(&explanation.entry), "{text}");
+}
+
+#[test]
+fn the_variant_with_the_most_inputs_is_explained() {
+    let options = Prepare::new(4).variants(&[&["a", "b"], &["c"]]);
+    let kernel = Three::prepare(&Group::reference(1).unwrap()[0], &options).unwrap();
+    assert_eq!(kernel.explain(2).bytes_read, 2 * 3 * 8 * 4);
 }
 
 #[test]

@@ -8,7 +8,8 @@ use crate::signature::{Argument, arguments};
 use crate::variant::{Site, Variant, describe};
 use seamline_codegen::check::check;
 use seamline_codegen::schedule::EXCHANGE_TOKENS;
-use seamline_codegen::{BindError, DType, Dims, Graph, ParamId, Presence, Program, Request};
+use seamline_codegen::{DType, Dims, Graph, ParamId, Presence, Program, Request};
+use std::cmp::Reverse;
 use std::time::Duration;
 
 /// Tokens that a grid can have, a cluster of 8 each.
@@ -122,41 +123,33 @@ fn programs(graph: &Graph, rank: &Rank, options: &Prepare) -> Result<Vec<(Presen
     let request =
         Request { hidden: options.hidden, top_k: options.top_k, dtype: options.dtype, ranks: rank.ranks() };
     let bind = |present| Ok((present, graph.bind(&Dims::bind(graph, &request, present)?)?));
+    presences(graph, options)?.into_iter().map(bind).collect()
+}
+
+/// The variants that are wanted, the fullest first.
+fn presences(graph: &Graph, options: &Prepare) -> Result<Vec<Presence>, Error> {
+    let optional: Vec<_> = graph.params.iter().enumerate().filter(|(_, p)| p.optional).collect();
     if let Some(wanted) = &options.variants {
         let presences = wanted.iter().map(|absent| presence(graph, absent));
         let mut presences = presences.collect::<Result<Vec<_>, Error>>()?;
-        // The fullest first.
-        presences.sort_unstable_by(|a, b| b.cmp(a));
+        let absent = |p: &Presence| optional.iter().filter(|(i, _)| !p.has(ParamId(*i as u32))).count();
+        presences.sort_unstable_by_key(|p| (absent(p), Reverse(*p)));
         presences.dedup();
         if presences.is_empty() {
             presences.push(Presence::ALL);
         }
-        return presences.into_iter().map(|p| bind(p).map_err(|e: BindError| e.into())).collect();
+        return Ok(presences);
     }
-    let optional: Vec<_> =
-        graph.params.iter().filter(|p| p.optional).map(|p| format!("`{}`", p.name)).collect();
     if optional.len() > FEW_OPTIONALS {
+        let names: Vec<_> = optional.iter().map(|(_, p)| format!("`{}`", p.name)).collect();
         return Err(ErrorKind::TooManyVariants {
             optional: optional.len(),
-            names: optional.join(", "),
+            names: names.join(", "),
             variants: 1 << optional.len(),
         }
         .into());
     }
-    let mut programs = Vec::new();
-    let mut nothing_left = None;
-    for present in Presence::variants(graph) {
-        match bind(present) {
-            Ok(program) => programs.push(program),
-            // Nobody asked for this one in particular.
-            Err(error @ BindError::AbsentValue { .. }) => nothing_left = Some(error),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    match nothing_left {
-        Some(error) if programs.is_empty() => Err(error.into()),
-        _ => Ok(programs),
-    }
+    Ok(Presence::variants(graph))
 }
 
 /// The variant that lacks the inputs named in `absent`.
