@@ -159,7 +159,8 @@ fn an_empty_order_is_none_and_a_wrong_one_is_named() {
     wrong.push(std::os::unix::ffi::OsStringExt::from_vec(vec![0xff]));
     for order in wrong {
         let (status, out, _) = ordered(&order);
-        let expected = format!("the order is `{}`, and must be `forward`", order.to_string_lossy());
+        let expected =
+            format!("SEAMLINE_SIM_ORDER: the order is `{}`, and must be `forward`", order.to_string_lossy());
         assert!(status == Some(1) && out.contains(&expected), "{out}");
     }
 }

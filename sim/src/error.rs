@@ -1,6 +1,6 @@
 //! What can go wrong: before a run, and in a kernel.
 
-use crate::Order;
+use crate::{Order, ParseOrderError};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -78,6 +78,9 @@ pub enum SimError {
         /// What the loader said.
         reason: String,
     },
+    /// `SEAMLINE_SIM_ORDER` names no order.
+    #[error("SEAMLINE_SIM_ORDER: {0}")]
+    Order(ParseOrderError),
     /// A launch that no GPU would accept.
     #[error("the launch of `{entry}` on rank {rank} is not valid: {reason}")]
     Launch {

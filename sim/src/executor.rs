@@ -55,10 +55,7 @@ impl Simulator {
     /// An order that is none.
     pub fn from_env() -> Result<Simulator, Error> {
         let order = match std::env::var_os(ORDER_VARIABLE).filter(|order| !order.is_empty()) {
-            Some(order) => {
-                let parsed = order.to_string_lossy().parse();
-                parsed.map_err(|e: crate::ParseOrderError| Error::executor(NAME, e))?
-            }
+            Some(order) => order.to_string_lossy().parse().map_err(|e| failed(SimError::Order(e)))?,
             None => Order::Forward,
         };
         Ok(Simulator::new(Options::new(order)))

@@ -29,13 +29,17 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Refuses what no GPU would take.
+    /// Refuses what no GPU would take, but for a grid of no blocks: that is nothing to do.
     pub(crate) fn check(&self) -> Result<(), SimError> {
         let Launch { grid: (x, y), cluster, threads, .. } = *self;
         let reason = if !(1..=1024).contains(&threads) {
             format!("a block of {threads} threads; it has 1 to 1024")
-        } else if cluster == 0 || !x.is_multiple_of(cluster) {
+        } else if !(1..=16).contains(&cluster) {
+            format!("a cluster of {cluster} blocks; it has 1 to 16")
+        } else if !x.is_multiple_of(cluster) {
             format!("{x} blocks are not a multiple of the cluster of {cluster}")
+        } else if y > u16::MAX.into() {
+            format!("a grid of {y} blocks in y; it has at most {}", u16::MAX)
         } else if u64::from(x) * u64::from(y) > i32::MAX as u64 {
             format!("a grid of {x} x {y} blocks; at most {} are supported", i32::MAX)
         } else {

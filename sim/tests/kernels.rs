@@ -256,8 +256,10 @@ fn a_launch_that_no_gpu_takes_is_refused() {
         (Launch { threads: 1025, ..good.clone() }, "1 to 1024"),
         (Launch { threads: 0, ..good.clone() }, "1 to 1024"),
         (Launch { cluster: 3, ..good.clone() }, "multiple of the cluster of 3"),
-        (Launch { cluster: 0, ..good.clone() }, "multiple of the cluster of 0"),
+        (Launch { cluster: 0, ..good.clone() }, "1 to 16"),
+        (Launch { cluster: 32, grid: (32, 1), ..good.clone() }, "1 to 16"),
         (Launch { grid: (1 << 31, 4), ..good.clone() }, "at most"),
+        (Launch { grid: (4, 1 << 16), ..good.clone() }, "at most 65535"),
     ] {
         let error = run(&[launch], &Options::default()).unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");
