@@ -1,4 +1,4 @@
-//! Development tasks: `cargo xtask test`, `cargo xtask demo`, `cargo xtask gpu-bundle`.
+//! Development tasks: `cargo xtask test`, `demo`, `gpu-bundle` and `nvrtc`.
 
 mod bundle;
 mod cargo;

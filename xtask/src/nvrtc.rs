@@ -36,19 +36,25 @@ pub fn provide() -> Result<Nvrtc> {
 }
 
 fn find() -> Option<Nvrtc> {
-    if let Some(path) = std::env::var_os(VARIABLE).map(PathBuf::from) {
+    // Absolute: tests run in the folders of their packages.
+    if let Some(path) = variable(VARIABLE).and_then(|path| std::path::absolute(path).ok()) {
         let folder = if path.is_dir() { path } else { path.parent()?.to_path_buf() };
         return Some(Nvrtc { folder, origin: VARIABLE });
     }
     if let Some(folder) = in_wheel(&target().join("nvrtc")) {
         return Some(Nvrtc { folder, origin: "the target folder" });
     }
-    let toolkits = ["CUDA_PATH", "CUDA_HOME"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let toolkits = ["CUDA_PATH", "CUDA_HOME"].into_iter().filter_map(variable);
     toolkits
         .chain([PathBuf::from("/usr/local/cuda")])
         .flat_map(|toolkit| ["lib64", "lib", "targets/x86_64-linux/lib"].map(|lib| toolkit.join(lib)))
         .find(|folder| holds_nvrtc(folder))
         .map(|folder| Nvrtc { folder, origin: "a CUDA toolkit" })
+}
+
+/// What an environment variable names; an empty one is none.
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// Where a wheel keeps its libraries: `nvidia/cu13/lib`, or `nvidia/cuda_nvrtc/lib` before CUDA 13.
@@ -65,7 +71,8 @@ fn holds_nvrtc(folder: &Path) -> bool {
 }
 
 fn install(into: &Path) -> Result<()> {
-    println!("no NVRTC found: installing {WHEEL} into {} (90 MB)", into.display());
+    // Not among the results: `cargo xtask nvrtc` prints a folder, for a script to take.
+    eprintln!("no NVRTC found: installing {WHEEL} into {} (90 MB)", into.display());
     // Installed beside, then renamed: an interrupted download is not taken for an NVRTC.
     let fresh = into.with_extension(format!("{}.new", std::process::id()));
     let mut pip = Command::new("python3");
