@@ -18,7 +18,7 @@ const SHARED_BYTES: u32 = 48 << 10;
 /// More row sums at once than shared memory has room for.
 ///
 /// # Panics
-/// For a graph that [`check`](crate::check::check) would have refused, perhaps.
+/// It may, for a graph that [`check`](crate::check::check) refuses.
 pub fn lower(graph: &Graph, dims: &Dims) -> Result<Program, BindError> {
     let mut lowering =
         Lowering { graph, dims, lines: Vec::new(), values: Vec::with_capacity(graph.nodes.len()) };

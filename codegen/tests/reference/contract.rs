@@ -260,6 +260,27 @@ fn presence_may_differ_between_ranks_before_the_exchange() {
 }
 
 #[test]
+fn an_absent_term_leaves_the_other_with_its_sign() {
+    let mut g = Builder::new("absent");
+    let x = g.value("x", TOKENS);
+    let o = g.optional("o", TOKENS);
+    let o = g.op(Op::Param(o));
+    for (name, op) in [("plus", Op::Add(o, x)), ("less", Op::Sub(x, o)), ("from", Op::Sub(o, x))] {
+        let value = g.op(op);
+        g.output(name, value, Elem::Pattern);
+    }
+    let graph = g.build();
+    seamline_codegen::check::check(&graph).unwrap();
+    let program = Binding { hidden: 3, present: Presence::ALL.without(ParamId(1)), ..Binding::default() };
+    let x = buffer(DType::Bf16, &[1.5, -0.0, 0.0]);
+    let inputs = RankInputs(vec![(&x).into(), Input::Absent]);
+    let outputs = reference::run(&program.bind(&graph), &[inputs], 1).unwrap().remove(0).outputs;
+    // Nothing is added: not even the zero that would make +0.0 of -0.0.
+    let [x, negated] = [[0x3FC0, 0x8000, 0], [0xBFC0, 0, 0x8000]];
+    assert_eq!(outputs.iter().map(bits).collect::<Vec<_>>(), [x, x, negated]);
+}
+
+#[test]
 fn values_without_channels_are_stored_as_whole_rows() {
     let mut g = Builder::new("broadcast");
     let (gate, bias) = (g.value("gate", Role::PerToken(Elem::Pattern)), g.value("bias", graphs::CHANNELS));
