@@ -1,11 +1,11 @@
-//! Whether a graph holds together: that ids name something, operands come first, names are names, and the two
-//! halves of an update in place agree.
+//! Whether a graph holds together: that ids name something, operands come first, no parameter is two values, names
+//! are names, and the two halves of an update in place agree.
 //!
 //! The parser makes no other graphs. But a [`Graph`] can be made by hand, and every rule after this one, and
 //! every kernel, indexes by what it says.
 
 use super::{At, Problem, ProblemKind as Kind};
-use crate::{Graph, OutputId, ParamId};
+use crate::{Graph, Op, OutputId, ParamId};
 
 /// Checks what all other checks rely on.
 pub(super) fn structure(graph: &Graph, problems: &mut Vec<Problem>) {
@@ -29,6 +29,12 @@ pub(super) fn structure(graph: &Graph, problems: &mut Vec<Problem>) {
         }
         for param in node.op.params().filter(|p| p.0 as usize >= params) {
             report(At::Value(id), format!("value {} reads parameter {} of {params}", id.0, param.0));
+        }
+        // A kernel has one place for what it loads of a parameter.
+        if let Op::Param(param) = node.op
+            && graph.nodes[..id.0 as usize].iter().any(|earlier| earlier.op == node.op)
+        {
+            report(At::Value(id), format!("value {} is parameter {} again", id.0, param.0));
         }
     }
     for (i, param) in graph.params.iter().enumerate() {

@@ -96,12 +96,13 @@ fn in_place(body: &[Op]) -> Graph {
 fn a_graph_made_by_hand_is_refused_and_does_not_panic() {
     type Spoil = fn(&mut Graph);
     let norm = [Op::RmsNorm { x: X, w: W, eps: EPS }];
-    let spoilt: [(Spoil, &str); 11] = [
+    let spoilt: [(Spoil, &str); 12] = [
         (|g| g.name = "p\n} while (0);".into(), "is not a name"),
         (|g| g.nodes.to_mut()[3].name = Some("a\\".into()), "is not a name"),
         (|g| g.nodes.to_mut()[3].op = Op::Neg(ValueId(99)), "value 3 reads value 99"),
         (|g| g.nodes.to_mut()[3].op = Op::Neg(FIRST), "value 3 reads value 3"),
         (|g| g.nodes.to_mut()[0].op = Op::Param(ParamId(3)), "value 0 reads parameter 3 of 3"),
+        (|g| g.nodes.to_mut()[1].op = Op::Param(ParamId(0)), "value 1 is parameter 0 again"),
         (|g| g.outputs.to_mut()[0].value = ValueId(4), "`x` is value 4 of 4"),
         (|g| g.outputs.to_mut()[0].in_place = None, "`x` names an output that is not written in its place"),
         (|g| g.outputs.to_mut()[0].in_place = Some(ParamId(9)), "a parameter that does not name it"),
