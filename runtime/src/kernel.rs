@@ -24,9 +24,10 @@ use std::sync::Arc;
 /// `lazy`); a replay checks nothing, and its `tokens` and addresses are those of the capture. So the kernel and every argument must
 /// outlive the graph: keep a clone of the kernel, or its [`keep_alive`](Kernel::keep_alive), beside it.
 ///
-/// A graph may be replayed between launches of any other number of tokens, but the ranks of what exchanges replay and launch in the
-/// same order, each on its one stream. Arguments are raw, or cudarc's slices with its event tracking off, which a capture forbids
-/// (`CudaContext::disable_event_tracking`). A fault in a replay is told by [`status`](Kernel::status), and by the next launch.
+/// A graph may be replayed between launches of any other number of tokens, but the ranks of what exchanges replay and
+/// launch in the same order, each on its one stream. Arguments are raw, or cudarc's slices with its event tracking off
+/// (`CudaContext::disable_event_tracking`): no capture allows the tracking. A fault in a replay is told by
+/// [`status`](Kernel::status), and by the next launch.
 pub struct Kernel<P> {
     pub(crate) inner: Arc<Inner>,
     pattern: PhantomData<fn() -> P>,
