@@ -93,7 +93,8 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use seamline_codegen::{
-        DType, Elem, Fixed, Graph, Node, Op, Output as GraphOutput, OutputId, Param, ParamId, Role, ValueId,
+        DType, Elem, Fixed, Graph, Node, Op, Operand, Operation, Output as GraphOutput, OutputId, Param,
+        ParamId, Role, ValueId,
     };
     pub use seamline_runtime::args::{Arg, ArgList};
     pub use seamline_runtime::{Bundle, Input, Output, Pattern};

@@ -5,16 +5,14 @@
 
 mod body;
 mod catalog;
-mod operations;
 mod problem;
 mod signature;
 mod structure;
 
-pub use operations::{OPERATIONS, Operand, OperandKind, Operation};
 pub use problem::ProblemKind;
 
 use crate::program::Space;
-use crate::{Graph, OutputId, ParamId, ValueId};
+use crate::{DType, Graph, OutputId, ParamId, ValueId};
 pub(crate) use catalog::catalog;
 
 /// The most collectives in one pattern. Every schedule of this version exchanges once per launch.
@@ -55,14 +53,19 @@ pub struct Fact {
     pub optional: bool,
     /// The collective it depends on, itself included.
     pub after: Option<ValueId>,
+    /// It is no value, but the results of a call, as many as this.
+    pub tuple: Option<usize>,
+    /// It is what a quantiser gives: to be returned as this dtype.
+    pub quantized: Option<DType>,
 }
 
 impl Fact {
     /// What the value is, in words.
     pub fn declared(&self) -> &'static str {
-        match self.optional {
-            true => "an `Option`",
-            false => body::shape(self.space),
+        match (self.optional, self.tuple) {
+            (true, _) => "an `Option`",
+            (_, Some(_)) => "several results",
+            _ => body::shape(self.space),
         }
     }
 }

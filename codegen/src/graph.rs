@@ -5,6 +5,7 @@
 //! reduction of the contract an explicit instruction.
 
 use crate::DType;
+use crate::op::Operation;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
@@ -41,7 +42,6 @@ impl Elem {
 
 /// What a parameter is: it decides shape, dtype and when the kernel may read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Role {
     /// `Tokens`: `[T, H]`.
     Tokens(Elem),
@@ -112,9 +112,68 @@ pub struct Param {
     pub in_place: Option<OutputId>,
 }
 
-/// One operation. Operands are earlier nodes.
+/// Most operands of a [`Call`].
+pub const MAX_OPERANDS: usize = 4;
+
+/// What an operation is called with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
+pub enum Operand {
+    /// A parameter that is not a value by itself.
+    Param(ParamId),
+    /// An earlier value.
+    Value(ValueId),
+}
+
+impl From<ParamId> for Operand {
+    fn from(id: ParamId) -> Self {
+        Operand::Param(id)
+    }
+}
+
+impl From<ValueId> for Operand {
+    fn from(id: ValueId) -> Self {
+        Operand::Value(id)
+    }
+}
+
+/// A call of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Call {
+    /// What is called.
+    pub operation: Operation,
+    operands: [Option<Operand>; MAX_OPERANDS],
+}
+
+impl Call {
+    /// A call with `operands`, in order.
+    ///
+    /// # Panics
+    /// With more than [`MAX_OPERANDS`] of them.
+    pub const fn new(operation: Operation, operands: &[Operand]) -> Call {
+        let mut all = [None; MAX_OPERANDS];
+        let mut i = 0;
+        while i < operands.len() {
+            all[i] = Some(operands[i]);
+            i += 1;
+        }
+        Call { operation, operands: all }
+    }
+
+    /// Its operands, in order.
+    pub fn operands(&self) -> impl Iterator<Item = Operand> + use<> {
+        self.operands.into_iter().flatten()
+    }
+}
+
+impl std::fmt::Debug for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.operation)?;
+        f.debug_list().entries(self.operands()).finish()
+    }
+}
+
+/// What a node computes. Operands are earlier nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// The value of a `Tokens`, `Channels`, `PerToken` or `Scalar` parameter.
     Param(ParamId),
@@ -128,48 +187,64 @@ pub enum Op {
     Sub(ValueId, ValueId),
     /// `a * b`.
     Mul(ValueId, ValueId),
-    /// `finalize(rows, map, weights)`: for each token the weighted sum of its top_k rows.
-    Finalize {
-        /// A `Permuted`.
-        rows: ParamId,
-        /// A `RowMap`.
-        map: ParamId,
-        /// An `ExpertWeights`; absent (an `Option`) means 1.
-        weights: ParamId,
-    },
-    /// `all_reduce(x)`: the sum over the ranks, the same on every rank.
-    AllReduce(ValueId),
-    /// `rms_norm(x, w, eps)`: `(x * s) * w`, with `s = 1 / sqrt(mean(x²) + eps)`.
-    RmsNorm {
-        /// What is normalised, over channels.
-        x: ValueId,
-        /// The weight, one per channel.
-        w: ValueId,
-        /// Added to the mean of squares.
-        eps: ValueId,
-    },
+    /// A call of an operation. Where that has several results, the node itself is their tuple, and no value.
+    Call(Call),
+    /// One result of a call that has several, counted from 0.
+    Result(ValueId, u32),
 }
 
 impl Op {
+    /// A call of `operation` with `operands`, in order.
+    ///
+    /// # Panics
+    /// With more than [`MAX_OPERANDS`] of them.
+    pub const fn call(operation: Operation, operands: &[Operand]) -> Op {
+        Op::Call(Call::new(operation, operands))
+    }
+
     /// The values it reads, in order.
     pub fn operands(self) -> impl Iterator<Item = ValueId> {
-        let all = match self {
-            Op::Param(_) | Op::Literal(_) | Op::Finalize { .. } => [None, None, None],
-            Op::Neg(x) | Op::AllReduce(x) => [Some(x), None, None],
-            Op::Add(a, b) | Op::Sub(a, b) | Op::Mul(a, b) => [Some(a), Some(b), None],
-            Op::RmsNorm { x, w, eps } => [Some(x), Some(w), Some(eps)],
+        let mut all = [None; MAX_OPERANDS];
+        match self {
+            Op::Param(_) | Op::Literal(_) => {}
+            Op::Neg(x) | Op::Result(x, _) => all[0] = Some(x),
+            Op::Add(a, b) | Op::Sub(a, b) | Op::Mul(a, b) => (all[0], all[1]) = (Some(a), Some(b)),
+            Op::Call(call) => {
+                for (to, operand) in all.iter_mut().zip(call.operands) {
+                    *to = match operand {
+                        Some(Operand::Value(x)) => Some(x),
+                        _ => None,
+                    };
+                }
+            }
         };
         all.into_iter().flatten()
     }
 
     /// The parameters it reads.
     pub fn params(self) -> impl Iterator<Item = ParamId> {
-        let all = match self {
-            Op::Param(p) => [Some(p), None, None],
-            Op::Finalize { rows, map, weights } => [Some(rows), Some(map), Some(weights)],
-            _ => [None, None, None],
+        let mut all = [None; MAX_OPERANDS];
+        match self {
+            Op::Param(p) => all[0] = Some(p),
+            Op::Call(call) => {
+                for (to, operand) in all.iter_mut().zip(call.operands) {
+                    *to = match operand {
+                        Some(Operand::Param(p)) => Some(p),
+                        _ => None,
+                    };
+                }
+            }
+            _ => {}
         };
         all.into_iter().flatten()
+    }
+
+    /// The operation it calls, if it is a call.
+    pub const fn operation(self) -> Option<Operation> {
+        match self {
+            Op::Call(call) => Some(call.operation),
+            _ => None,
+        }
     }
 }
 
@@ -243,7 +318,7 @@ impl Graph {
 
     /// Whether ranks exchange anything.
     pub fn has_collective(&self) -> bool {
-        self.nodes.iter().any(|n| matches!(n.op, Op::AllReduce(_)))
+        self.nodes.iter().filter_map(|n| n.op.operation()).any(|o| o.spec().collective)
     }
 
     /// Whether top_k is a dim of it.

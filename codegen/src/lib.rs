@@ -16,6 +16,7 @@ mod dtype;
 pub mod emit;
 mod graph;
 pub mod numerics;
+pub mod op;
 #[cfg(feature = "parse")]
 pub mod parse;
 pub mod phases;
@@ -28,5 +29,9 @@ pub mod workload;
 
 pub use dims::{BindError, Dims, MAX_ARGS, MAX_HIDDEN, MAX_RANKS, MAX_TOKENS, MAX_TOP_K, Presence, Request};
 pub use dtype::DType;
-pub use graph::{Elem, Fixed, Graph, Node, Op, Output, OutputId, Param, ParamId, Role, ValueId};
+pub use graph::{
+    Call, Elem, Fixed, Graph, MAX_OPERANDS, Node, Op, Operand, Output, OutputId, Param, ParamId, Role,
+    ValueId,
+};
+pub use op::Operation;
 pub use program::Program;

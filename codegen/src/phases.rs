@@ -3,7 +3,7 @@
 //! A phase can run lane by lane; a row sum or the exchange that ends it needs the whole row, or the other ranks. Patterns
 //! with norms before the collective, or several in a row, just have more phases.
 
-use crate::program::{Inst, Program, Reg};
+use crate::program::{Class, Inst, Program, Reg};
 
 /// A program's cut into phases.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,9 +24,9 @@ pub struct Phase {
     /// Values per token or launch, and nothing else; computed once per thread.
     pub scalars: Vec<Reg>,
     /// Values per channel, and stores.
-    pub lanes: Vec<Reg>,
-    /// The row sums that end it.
-    pub sums: Vec<Reg>,
+    pub vectors: Vec<Reg>,
+    /// The row reductions that end it.
+    pub reductions: Vec<Reg>,
 }
 
 impl Phases {
@@ -38,7 +38,7 @@ impl Phases {
         let count = 1 + program
             .regs()
             .filter(|(r, _)| needed[r.0 as usize])
-            .map(|(r, line)| of[r.0 as usize].unwrap_or(0) + usize::from(ends_phase(line.inst)))
+            .map(|(r, line)| of[r.0 as usize].unwrap_or(0) + usize::from(line.inst.ends_phase()))
             .max()
             .unwrap_or(0);
         let mut phases = vec![Phase::default(); count];
@@ -50,13 +50,13 @@ impl Phases {
                 let last = &mut last_use[operand.0 as usize];
                 *last = (*last).max(Some(at));
             }
-            match line.inst {
-                Inst::RowSum { .. } => phases[at].sums.push(reg),
-                Inst::AllReduce(_) => exchange = Some(at),
-                Inst::Load(_) | Inst::Const(_) => {}
-                Inst::Store(..) => phases[at].lanes.push(reg),
-                _ if line.space.has_channels() => phases[at].lanes.push(reg),
-                _ => phases[at].scalars.push(reg),
+            match line.inst.class() {
+                Class::Row => phases[at].reductions.push(reg),
+                Class::Exchange => exchange = Some(at),
+                Class::Source => {}
+                Class::Vector => phases[at].vectors.push(reg),
+                Class::Elementwise if line.space.has_channels() => phases[at].vectors.push(reg),
+                Class::Elementwise => phases[at].scalars.push(reg),
             }
         }
         Phases { phases, exchange, of, last_use }
@@ -72,9 +72,9 @@ impl Phases {
         self.last_use[reg.0 as usize]
     }
 
-    /// The most row sums that end one phase.
-    pub fn most_sums(&self) -> usize {
-        self.phases.iter().map(|p| p.sums.len()).max().unwrap_or(0)
+    /// The most row reductions that end one phase.
+    pub fn most_reductions(&self) -> usize {
+        self.phases.iter().map(|p| p.reductions.len()).max().unwrap_or(0)
     }
 
     /// The computed values per channel that a later phase reads.
@@ -82,7 +82,7 @@ impl Phases {
         self.phases
             .iter()
             .enumerate()
-            .flat_map(|(i, p)| p.lanes.iter().map(move |r| (i, *r)))
+            .flat_map(|(i, p)| p.vectors.iter().map(move |r| (i, *r)))
             .filter(|(i, r)| {
                 !matches!(program.line(*r).inst, Inst::Store(..)) && self.last_use(*r) > Some(*i)
             })
@@ -111,7 +111,7 @@ impl Phases {
     pub fn carried(&self, program: &Program, reg: Reg) -> bool {
         let inst = program.line(reg).inst;
         self.exchange.is_some()
-            && !matches!(inst, Inst::Load(_) | Inst::Const(_) | Inst::AllReduce(_))
+            && !matches!(inst, Inst::Load(_) | Inst::Const(_) | Inst::Exchange(_))
             && self.phase(reg) <= self.exchange
             && self.last_use(reg) > self.exchange
             && !self.is_wire(program, reg)
@@ -119,13 +119,8 @@ impl Phases {
 
     /// Whether `reg` is the rounding to the wire, which the exchange itself does.
     pub fn is_wire(&self, program: &Program, reg: Reg) -> bool {
-        program.lines.iter().any(|l| l.inst == Inst::AllReduce(reg))
+        program.lines.iter().any(|l| l.inst == Inst::Exchange(reg))
     }
-}
-
-/// Whether a value is only known once its phase has ended.
-fn ends_phase(inst: Inst) -> bool {
-    matches!(inst, Inst::RowSum { .. } | Inst::AllReduce(_))
 }
 
 /// What a store depends on.
@@ -149,7 +144,7 @@ fn earliest(program: &Program) -> Vec<usize> {
         let at = line
             .inst
             .operands()
-            .map(|o| earliest[o.0 as usize] + usize::from(ends_phase(program.line(o).inst)))
+            .map(|o| earliest[o.0 as usize] + usize::from(program.line(o).inst.ends_phase()))
             .max()
             .unwrap_or(0);
         earliest.push(at);
@@ -161,12 +156,11 @@ fn earliest(program: &Program) -> Vec<usize> {
 fn sink(program: &Program, needed: &[bool], earliest: &[usize]) -> Vec<Option<usize>> {
     let mut from_inputs = vec![false; program.lines.len()];
     for (reg, line) in program.regs() {
-        from_inputs[reg.0 as usize] = match line.inst {
-            Inst::Load(_) | Inst::Const(_) => true,
-            Inst::Finalize { .. } | Inst::AllReduce(_) | Inst::RowSum { .. } | Inst::Store(..) => false,
+        from_inputs[reg.0 as usize] = match line.inst.class() {
+            Class::Source => true,
+            Class::Elementwise => line.inst.operands().all(|o| from_inputs[o.0 as usize]),
             // A rounded value is about to be stored: in place, that must not overtake the loads.
-            Inst::Round(..) => false,
-            _ => line.inst.operands().all(|o| from_inputs[o.0 as usize]),
+            Class::Vector | Class::Row | Class::Exchange => false,
         };
     }
     let mut first_use: Vec<Option<usize>> = vec![None; program.lines.len()];

@@ -7,6 +7,7 @@ mod lower;
 mod presence;
 
 use crate::{DType, Dims, Graph, OutputId, Param, ParamId};
+pub(crate) use lower::Lowering;
 pub use lower::lower;
 
 /// Index of an instruction of a [`Program`]; the value it computes.
@@ -44,9 +45,32 @@ impl Space {
     }
 }
 
+/// What a row reduction joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    /// The values, by the fixed tree (contract rule 4).
+    Sum,
+    /// Their squares, each joined by fma, by the same tree.
+    SumOfSquares,
+}
+
+/// What an instruction works on: who cuts a program, prints or interprets it needs no more of most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Reads memory, or is a constant; costs nothing until it is used.
+    Source,
+    /// One value of each operand, to one value: channel by channel, or once per token or launch.
+    Elementwise,
+    /// A vector of neighbouring channels at once.
+    Vector,
+    /// The whole row: it is known when its phase has ended.
+    Row,
+    /// All ranks: it ends the phase, and with it one side of the program.
+    Exchange,
+}
+
 /// One instruction. Everything is f32 arithmetic, rounded once, subnormals kept (contract rule 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Inst {
     /// The parameter's value, converted to f32. Never a `Permuted`, `RowMap` or `ExpertWeights`.
     Load(ParamId),
@@ -54,7 +78,7 @@ pub enum Inst {
     Const(u32),
     /// From +0.0, for k in order: skip if the row index is not in 0..P, else `acc = fma(row, weight, acc)`.
     /// Without weights the weight is 1.
-    Finalize {
+    Gather {
         /// `[P, H]`.
         rows: ParamId,
         /// `[T, K]`.
@@ -70,40 +94,66 @@ pub enum Inst {
     Sub(Reg, Reg),
     /// `a * b`.
     Mul(Reg, Reg),
-    /// `sum / H`, IEEE.
-    Mean(Reg),
+    /// `x / n` for a whole `n` up to 65536, IEEE. `x` is never -0.0.
+    DivideBy(Reg, u32),
     /// `1 / sqrt(x)`: an IEEE square root, then an IEEE division.
     InverseSqrt(Reg),
     /// To `dtype`, to nearest even, NaN canonical, and back to f32 (contract rules 2, 6, 7).
     Round(Reg, DType),
     /// Rank 0's value plus the others' in rank order. The operand is already rounded to the wire.
-    AllReduce(Reg),
-    /// The sum over channels by the fixed tree (contract rule 4); with `squares`, of x² by fma.
-    RowSum {
-        /// What is summed.
-        x: Reg,
-        /// Whether its squares are.
-        squares: bool,
-    },
+    Exchange(Reg),
+    /// One value of all channels of a token.
+    Reduce(Reg, Reduction),
     /// Writes a rounded value to an output. Computes nothing.
     Store(Reg, OutputId),
 }
 
 impl Inst {
+    /// What it works on.
+    pub const fn class(self) -> Class {
+        match self {
+            Inst::Load(_) | Inst::Const(_) => Class::Source,
+            Inst::Neg(_)
+            | Inst::Add(..)
+            | Inst::Sub(..)
+            | Inst::Mul(..)
+            | Inst::DivideBy(..)
+            | Inst::InverseSqrt(_) => Class::Elementwise,
+            Inst::Gather { .. } | Inst::Round(..) | Inst::Store(..) => Class::Vector,
+            Inst::Reduce(..) => Class::Row,
+            Inst::Exchange(_) => Class::Exchange,
+        }
+    }
+
+    /// Whether its value is only known once its phase has ended.
+    pub const fn ends_phase(self) -> bool {
+        matches!(self.class(), Class::Row | Class::Exchange)
+    }
+
     /// The values it reads, in order.
     pub fn operands(self) -> impl Iterator<Item = Reg> {
         let pair = match self {
-            Inst::Load(_) | Inst::Const(_) | Inst::Finalize { .. } => [None, None],
+            Inst::Load(_) | Inst::Const(_) | Inst::Gather { .. } => [None, None],
             Inst::Neg(x)
-            | Inst::Mean(x)
+            | Inst::DivideBy(x, _)
             | Inst::InverseSqrt(x)
             | Inst::Round(x, _)
-            | Inst::AllReduce(x)
-            | Inst::RowSum { x, .. }
+            | Inst::Exchange(x)
+            | Inst::Reduce(x, _)
             | Inst::Store(x, _) => [Some(x), None],
             Inst::Add(a, b) | Inst::Sub(a, b) | Inst::Mul(a, b) => [Some(a), Some(b)],
         };
         pair.into_iter().flatten()
+    }
+
+    /// The parameters it reads.
+    pub fn params(self) -> impl Iterator<Item = ParamId> {
+        let all = match self {
+            Inst::Load(p) => [Some(p), None, None],
+            Inst::Gather { rows, map, weights } => [Some(rows), Some(map), weights],
+            _ => [None, None, None],
+        };
+        all.into_iter().flatten()
     }
 }
 
@@ -179,7 +229,7 @@ impl Program {
 
     /// Whether ranks exchange anything at run time.
     pub fn exchanges(&self) -> bool {
-        self.lines.iter().any(|l| matches!(l.inst, Inst::AllReduce(_)))
+        self.lines.iter().any(|l| l.inst.class() == Class::Exchange)
     }
 }
 

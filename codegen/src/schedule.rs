@@ -191,7 +191,7 @@ impl<'a> Planner<'a> {
     /// Bytes of an element of the widest rows that are finalized.
     fn row_bytes(&self) -> u32 {
         let rows = self.program.lines.iter().filter_map(|line| match line.inst {
-            Inst::Finalize { rows, .. } => Some(self.program.param_dtype(rows).size() as u32),
+            Inst::Gather { rows, .. } => Some(self.program.param_dtype(rows).size() as u32),
             _ => None,
         });
         rows.max().unwrap_or(2)

@@ -27,7 +27,7 @@ const KIMI: &str =
 
 /// The names of what phase `at` computes per channel.
 fn names(program: &Program, phases: &Phases, at: usize) -> Vec<String> {
-    phases.phases[at].lanes.iter().filter_map(|r| program.line(*r).name.clone()).collect()
+    phases.phases[at].vectors.iter().filter_map(|r| program.line(*r).name.clone()).collect()
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn exchange_and_row_sum_end_a_phase_each() {
     let phases = Phases::of(&program);
     assert_eq!(phases.phases.len(), 3);
     assert_eq!(phases.exchange, Some(0));
-    assert_eq!(phases.phases.iter().map(|p| p.sums.len()).collect::<Vec<_>>(), [0, 1, 0]);
+    assert_eq!(phases.phases.iter().map(|p| p.reductions.len()).collect::<Vec<_>>(), [0, 1, 0]);
     assert_eq!(names(&program, &phases, 0)[0], "local");
     assert!(names(&program, &phases, 2).contains(&"norm_out".to_string()));
 }
@@ -47,7 +47,7 @@ fn one_rank_has_no_exchange() {
     let phases = Phases::of(&program);
     assert_eq!(phases.exchange, None);
     assert_eq!(phases.phases.len(), 2);
-    assert!(program.lines.iter().all(|l| !matches!(l.inst, Inst::AllReduce(_))));
+    assert!(program.lines.iter().all(|l| !matches!(l.inst, Inst::Exchange(_))));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn norm_before_the_collective_is_a_phase_before_it() {
     );
     let phases = Phases::of(&program);
     assert_eq!(phases.exchange, Some(1));
-    assert_eq!(phases.phases.iter().map(|p| p.sums.len()).collect::<Vec<_>>(), [1, 0, 1, 0]);
+    assert_eq!(phases.phases.iter().map(|p| p.reductions.len()).collect::<Vec<_>>(), [1, 0, 1, 0]);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn more_row_sums_than_shared_memory_holds_are_refused() {
         let request = Request { hidden: Some(hidden), top_k: None, dtype: Some(DType::Bf16), ranks: 1 };
         graph.bind(&Dims::bind(&graph, &request, Presence::ALL).unwrap())
     };
-    assert_eq!(Phases::of(&sums(24, 65536).unwrap()).most_sums(), 24);
+    assert_eq!(Phases::of(&sums(24, 65536).unwrap()).most_reductions(), 24);
     assert_eq!(
         sums(25, 65536).unwrap_err().to_string(),
         "`pattern` needs 25 row sums at once, and shared memory holds 24 for hidden = 65536: split it in two patterns"

@@ -131,7 +131,9 @@ pub(crate) fn describe(graph: &Graph, present: Presence) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seamline_codegen::{DType, Dims, Elem, Fixed, Node, Op, Output, Param, Request, Role, ValueId};
+    use seamline_codegen::{
+        DType, Dims, Elem, Fixed, Node, Op, Operation, Output, Param, Request, Role, ValueId,
+    };
 
     /// `out = all_reduce(x) + x`, or without the second use, which decides whether a value crosses the exchange.
     fn program(hidden: u32, ranks: u32, crossing: bool) -> Program {
@@ -141,7 +143,7 @@ mod tests {
         let nodes = vec![
             node(Op::Param(ParamId(0))),
             node(Op::Neg(ValueId(0))),
-            node(Op::AllReduce(ValueId(1))),
+            node(Op::call(Operation::AllReduce, &[ValueId(1).into()])),
             node(Op::Add(ValueId(2), ValueId(if crossing { 1 } else { 0 }))),
         ];
         let out = Output { name: "out".into(), value: ValueId(3), elem: Elem::Pattern, in_place: None };

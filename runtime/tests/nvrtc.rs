@@ -4,7 +4,8 @@
 use seamline_codegen::emit::{Target, emit};
 use seamline_codegen::schedule::{DeviceModel, Planner};
 use seamline_codegen::{
-    DType, Dims, Elem, Fixed, Graph, Node, Op, Output, Param, ParamId, Presence, Request, Role, ValueId,
+    DType, Dims, Elem, Fixed, Graph, Node, Op, Operation, Output, Param, ParamId, Presence, Request, Role,
+    ValueId,
 };
 use seamline_runtime::cuda::{locate, nvrtc};
 use seamline_runtime::{ErrorKind, testing};
@@ -39,8 +40,8 @@ fn source(hidden: u32) -> (String, Vec<String>) {
             node(Op::Param(ParamId(0))),
             node(Op::Param(ParamId(1))),
             node(Op::Param(ParamId(2))),
-            node(Op::AllReduce(x)),
-            node(Op::RmsNorm { x: sum, w, eps }),
+            node(Op::call(Operation::AllReduce, &[x.into()])),
+            node(Op::call(Operation::RmsNorm, &[sum.into(), w.into(), eps.into()])),
         ]
         .into(),
         outputs: vec![Output {

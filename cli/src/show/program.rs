@@ -2,7 +2,7 @@
 
 use crate::table::Table;
 use seamline_codegen::phases::Phases;
-use seamline_codegen::program::{Inst, Program, Reg};
+use seamline_codegen::program::{Class, Inst, Program, Reduction, Reg};
 use seamline_codegen::{DType, ParamId};
 use std::fmt::Write;
 
@@ -44,15 +44,15 @@ pub fn phases(program: &Program) -> String {
     let names = Names::new(program);
     let mut text = String::new();
     for (i, phase) in cut.phases.iter().enumerate() {
-        let until = match (cut.exchange == Some(i), phase.sums.is_empty()) {
+        let until = match (cut.exchange == Some(i), phase.reductions.is_empty()) {
             (true, _) => "until the exchange",
-            (false, false) => "until the row sum",
+            (false, false) => "until the row reduction",
             (false, true) => "to the end",
         };
         let _ = writeln!(text, "  phase {i}, {until}");
         for (reg, line) in program.regs() {
             let in_phase = cut.phase(reg) == Some(i);
-            if in_phase && !matches!(line.inst, Inst::Load(_) | Inst::Const(_)) {
+            if in_phase && line.inst.class() != Class::Source {
                 let _ = writeln!(text, "    {}", names.line(reg));
             }
         }
@@ -94,21 +94,21 @@ impl<'a> Names<'a> {
             // Their names say all.
             Inst::Load(id) => self.param(id).to_owned(),
             Inst::Const(bits) => format!("{:?}", f32::from_bits(bits)),
-            Inst::Finalize { rows, map, weights } => {
+            Inst::Gather { rows, map, weights } => {
                 let weights = weights.map_or("1", |id| self.param(id));
-                format!("finalize({}, {}, {weights})", self.param(rows), self.param(map))
+                format!("gather({}, {}, {weights})", self.param(rows), self.param(map))
             }
             Inst::Neg(x) => format!("-{}", name(x)),
             Inst::Add(a, b) => format!("{} + {}", name(a), name(b)),
             Inst::Sub(a, b) => format!("{} - {}", name(a), name(b)),
             Inst::Mul(a, b) => format!("{} * {}", name(a), name(b)),
-            Inst::Mean(sum) => format!("{} / {}", name(sum), self.program.dims.hidden),
+            Inst::DivideBy(x, n) => format!("{} / {n}", name(x)),
             Inst::InverseSqrt(x) => format!("1 / sqrt({})", name(x)),
             Inst::Round(x, DType::F32) => format!("{} as f32", name(x)),
             Inst::Round(x, dtype) => format!("round {} to {dtype}", name(x)),
-            Inst::AllReduce(x) => format!("all_reduce({})", name(x)),
-            Inst::RowSum { x, squares: true } => format!("sum over channels of {}^2", name(x)),
-            Inst::RowSum { x, squares: false } => format!("sum over channels of {}", name(x)),
+            Inst::Exchange(x) => format!("sum over ranks of {}", name(x)),
+            Inst::Reduce(x, Reduction::SumOfSquares) => format!("sum over channels of {}^2", name(x)),
+            Inst::Reduce(x, Reduction::Sum) => format!("sum over channels of {}", name(x)),
             Inst::Store(x, id) => {
                 let output = &self.program.outputs[id.0 as usize].name;
                 return if name(x) == output {
@@ -117,8 +117,6 @@ impl<'a> Names<'a> {
                     format!("store {} to {output}", name(x))
                 };
             }
-            // Instructions that this command does not know yet are shown as they are.
-            other => format!("{other:?}"),
         };
         format!("{} = {right}", name(reg))
     }

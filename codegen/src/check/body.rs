@@ -1,8 +1,9 @@
 //! Values, and what is returned of them.
 
-use super::{At, Fact, MAX_COLLECTIVES, OPERATIONS, OperandKind, Operation, Problem, ProblemKind as Kind};
+use super::{At, Fact, MAX_COLLECTIVES, Problem, ProblemKind as Kind};
+use crate::op::{OperandKind, Operation, ResultSpec};
 use crate::program::Space;
-use crate::{Graph, Op, OutputId, ParamId, Role, ValueId};
+use crate::{Call, Graph, Op, Operand, OutputId, ParamId, Role, ValueId};
 
 /// Checks every operation by itself and in what it depends on. A wrong operand is reported where it is
 /// used, and the value is taken for what it was meant to be, so that one mistake gives one message.
@@ -11,7 +12,16 @@ pub(crate) fn values(graph: &Graph, problems: &mut Vec<Problem>) -> Vec<Fact> {
     let mut collectives = 0;
     for (id, node) in graph.values() {
         let mut pass = Pass { graph, id, facts: &facts, problems };
-        let mut fact = Fact { space: pass.space(node.op), optional: false, after: None };
+        let mut fact =
+            Fact { space: pass.space(node.op), optional: false, after: None, tuple: None, quantized: None };
+        match node.op {
+            Op::Call(call) => match call.operation.spec().results {
+                [one] => fact.quantized = one.quantized,
+                several => fact.tuple = Some(several.len()),
+            },
+            Op::Result(of, i) => fact.quantized = pass.result(of, i).and_then(|r| r.quantized),
+            _ => {}
+        }
         if let Op::Param(p) = node.op {
             fact.optional = graph.param(p).optional;
         }
@@ -56,10 +66,11 @@ pub(crate) fn results(graph: &Graph, facts: &[Fact], problems: &mut Vec<Problem>
     }
     unused(graph, problems);
     let fixed = &graph.fixed;
+    let collectives = || Operation::usages(|spec| spec.collective);
     for (dim, is_fixed, is_used, needs) in [
-        ("top_k", fixed.top_k.is_some(), graph.has_top_k(), "`RowMap`"),
-        ("ranks", fixed.ranks.is_some(), graph.has_collective(), "`all_reduce`"),
-        ("wire", fixed.wire.is_some(), graph.has_collective(), "`all_reduce`"),
+        ("top_k", fixed.top_k.is_some(), graph.has_top_k(), "`RowMap`".to_owned()),
+        ("ranks", fixed.ranks.is_some(), graph.has_collective(), collectives()),
+        ("wire", fixed.wire.is_some(), graph.has_collective(), collectives()),
     ] {
         if is_fixed && !is_used {
             problems.push(Problem { at: At::Dim(dim), kind: Kind::DimWithoutUse { dim, needs } });
@@ -69,10 +80,7 @@ pub(crate) fn results(graph: &Graph, facts: &[Fact], problems: &mut Vec<Problem>
 
 /// The name of a collective.
 fn collective(op: Op) -> Option<&'static str> {
-    match op {
-        Op::AllReduce(_) => Operation::of(op).map(|o| o.name),
-        _ => None,
-    }
+    op.operation().map(Operation::spec).filter(|spec| spec.collective).map(|spec| spec.name)
 }
 
 fn in_place(graph: &Graph, param: ParamId, output: OutputId) -> Option<Kind> {
@@ -158,9 +166,6 @@ impl Pass<'_> {
 
     /// What the value varies over. Reports operands that do not fit.
     fn space(&mut self, op: Op) -> Space {
-        if let Some(operation) = Operation::of(op) {
-            self.operands(op, operation);
-        }
         match op {
             Op::Param(p) => self.param(p),
             Op::Literal(_) => Space::Uniform,
@@ -174,8 +179,17 @@ impl Pass<'_> {
                 self.fact(a).space.join(self.fact(b).space)
             }
             Op::Add(a, b) | Op::Sub(a, b) => self.sum(a, b),
-            Op::Finalize { .. } | Op::AllReduce(_) | Op::RmsNorm { .. } => Space::TokenChannel,
+            Op::Call(call) => {
+                self.operands(&call);
+                call.operation.spec().results[0].space
+            }
+            Op::Result(of, i) => self.result(of, i).map_or(Space::TokenChannel, |r| r.space),
         }
+    }
+
+    /// Result `i` of the call that `of` is.
+    fn result(&self, of: ValueId, i: u32) -> Option<&'static ResultSpec> {
+        self.graph.op(of).operation().and_then(|o| o.spec().results.get(i as usize))
     }
 
     fn param(&mut self, id: ParamId) -> Space {
@@ -187,8 +201,9 @@ impl Pass<'_> {
             Role::Scalar => Space::Uniform,
             Role::Permuted(_) | Role::RowMap | Role::ExpertWeights(_) => {
                 let ty = param.role.type_name();
-                let takes = |o: &&&Operation| o.operands.iter().any(|x| x.kind == OperandKind::Param(ty));
-                let operation = OPERATIONS.iter().find(takes).map_or(String::new(), |o| o.usage());
+                let takes =
+                    |o: &&Operation| o.spec().operands.iter().any(|x| x.kind == OperandKind::Param(ty));
+                let operation = Operation::ALL.iter().find(takes).map_or(String::new(), |o| o.usage());
                 let kind = Kind::NotAValue { name: param.name.to_string(), ty, operation };
                 self.report(At::Value(self.id), kind);
                 Space::TokenChannel
@@ -196,16 +211,16 @@ impl Pass<'_> {
         }
     }
 
-    fn operands(&mut self, op: Op, operation: &Operation) {
-        let (mut params, mut values) = (op.params(), op.operands());
-        for (i, operand) in operation.operands.iter().enumerate() {
-            match operand.kind {
-                OperandKind::Param(expected) => {
-                    let Some(param) = params.next().map(|p| self.graph.param(p)) else { continue };
+    fn operands(&mut self, call: &Call) {
+        let operation = call.operation;
+        for (i, (spec, operand)) in operation.spec().operands.iter().zip(call.operands()).enumerate() {
+            match (spec.kind, operand) {
+                (OperandKind::Param(expected), Operand::Param(p)) => {
+                    let param = self.graph.param(p);
                     if param.role.type_name() != expected {
                         let kind = Kind::OperandType {
                             usage: operation.usage(),
-                            operand: operand.name,
+                            operand: spec.name,
                             expected,
                             name: param.name.to_string(),
                             got: param.role.type_name(),
@@ -213,17 +228,18 @@ impl Pass<'_> {
                         self.report(At::Operand(self.id, i), kind);
                     }
                 }
-                OperandKind::Value(allowed) => {
-                    let Some(x) = values.next() else { continue };
+                (OperandKind::Value(allowed), Operand::Value(x)) => {
                     let got = self.fact(x).space;
-                    if !self.present(x, i, &format!("`{}`", operation.name)) || allowed.contains(&got) {
+                    if !self.present(x, i, &format!("`{}`", operation.name())) || allowed.contains(&got) {
                         continue;
                     }
                     let expected = allowed.iter().map(|s| shape(*s)).collect::<Vec<_>>().join(" or ");
                     let usage = operation.usage();
-                    let kind = Kind::OperandShape { usage, operand: operand.name, expected, got: shape(got) };
+                    let kind = Kind::OperandShape { usage, operand: spec.name, expected, got: shape(got) };
                     self.report(At::Operand(self.id, i), kind);
                 }
+                // The structure was checked.
+                _ => {}
             }
         }
     }

@@ -23,7 +23,7 @@ super::catalog! {
             /// `top_k`, `ranks` or `wire`.
             dim: &'static str,
             /// What would use it.
-            needs: &'static str,
+            needs: String,
         },
         /// The attribute's dtype is not one activations or the wire can have.
         #[error("`{dim} = {got}` is not supported: write bf16, f16 or f32")]
@@ -154,7 +154,7 @@ super::catalog! {
             second: &'static str,
         },
         /// More collectives than a kernel has exchanges.
-        #[error("this is collective {got} of the pattern, and this version of seamline supports {max}: add the values before one `all_reduce`, or make two patterns")]
+        #[error("this is collective {got} of the pattern, and this version of seamline supports {max}: add the values before one collective, or make two patterns")]
         TooManyCollectives {
             /// Which one it is, counted from 1.
             got: usize,

@@ -5,7 +5,8 @@
 //! every kernel, indexes by what it says.
 
 use super::{At, Problem, ProblemKind as Kind};
-use crate::{Graph, Op, OutputId, ParamId};
+use crate::op::OperandKind;
+use crate::{Call, Graph, Op, Operand, OutputId, ParamId};
 
 /// Checks what all other checks rely on.
 pub(super) fn structure(graph: &Graph, problems: &mut Vec<Problem>) {
@@ -29,6 +30,18 @@ pub(super) fn structure(graph: &Graph, problems: &mut Vec<Problem>) {
         }
         for param in node.op.params().filter(|p| p.0 as usize >= params) {
             report(At::Value(id), format!("value {} reads parameter {} of {params}", id.0, param.0));
+        }
+        if let Op::Call(call) = node.op
+            && !fits(&call)
+        {
+            report(At::Value(id), format!("value {} is {call:?}, and not {}", id.0, call.operation.usage()));
+        }
+        // Of a value that does not come before, the loop above has told.
+        if let Op::Result(of, i) = node.op
+            && let Some(called) = graph.nodes.get(of.0 as usize)
+            && called.op.operation().is_none_or(|o| i as usize >= o.spec().results.len())
+        {
+            report(At::Value(id), format!("value {} is result {i} of {:?}", id.0, called.op));
         }
         // A kernel has one place for what it loads of a parameter.
         if let Op::Param(param) = node.op
@@ -57,6 +70,15 @@ pub(super) fn structure(graph: &Graph, problems: &mut Vec<Problem>) {
             report(at, format!("two outputs are named `{}`", output.name));
         }
     }
+}
+
+/// Whether a call has the operands of its operation: a parameter or a value where there is to be one.
+fn fits(call: &Call) -> bool {
+    let expected = call.operation.spec().operands;
+    expected.len() == call.operands().count()
+        && expected.iter().zip(call.operands()).all(|(spec, operand)| {
+            matches!(operand, Operand::Param(_)) == matches!(spec.kind, OperandKind::Param(_))
+        })
 }
 
 /// What no identifier has, and what would not stay in the comment or string of generated code that shows a name.

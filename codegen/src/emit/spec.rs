@@ -75,14 +75,14 @@ pub(super) fn policy(program: &Program) -> String {
     if program.exchanges() {
         writeln!(text, "  typedef {} Wire;", d.wire).unwrap();
     }
-    let sums: Vec<_> = cut.phases.phases.iter().map(|p| p.sums.len()).collect();
+    let sums: Vec<_> = cut.phases.phases.iter().map(|p| p.reductions.len()).collect();
     writeln!(
         text,
         "  static constexpr int HIDDEN = {}, TOP_K = {}, RANKS = {}, MAX_SUMS = {};",
         d.hidden,
         d.top_k,
         d.ranks,
-        cut.phases.most_sums()
+        cut.phases.most_reductions()
     )
     .unwrap();
     if let Some(exchange) = cut.phases.exchange {

@@ -1,13 +1,13 @@
 //! A graph as a Rust constant, so that a user's binary holds no parser.
 
 use super::body::idents;
-use crate::{DType, Elem, Fixed, Graph, Node, Op, Output, OutputId, Param, ParamId, Role, ValueId};
+use crate::{DType, Elem, Fixed, Graph, Node, Op, Operand, Output, OutputId, Param, ParamId, Role, ValueId};
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote};
 use std::collections::BTreeSet;
 
 /// What a graph is made of, in the module `private`.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 15] = [
     "Cow",
     "DType",
     "Elem",
@@ -16,6 +16,8 @@ const NAMES: [&str; 13] = [
     "GraphOutput",
     "Node",
     "Op",
+    "Operand",
+    "Operation",
     "OutputId",
     "Param",
     "ParamId",
@@ -86,17 +88,27 @@ fn op(op: Op) -> TokenStream {
         Op::Add(a, b) => pair(quote!(Add), a, b),
         Op::Sub(a, b) => pair(quote!(Sub), a, b),
         Op::Mul(a, b) => pair(quote!(Mul), a, b),
-        Op::Finalize { rows, map, weights } => {
-            let (rows, map, weights) = (param_id(rows), param_id(map), param_id(weights));
-            quote!(Op::Finalize { rows: #rows, map: #map, weights: #weights })
+        Op::Call(call) => {
+            let operation = format_ident!("{}", call.operation.variant());
+            let operands = call.operands().map(operand);
+            quote!(Op::call(Operation::#operation, &[#(#operands),*]))
         }
-        Op::AllReduce(x) => {
+        Op::Result(of, index) => {
+            let of = value_id(of);
+            quote!(Op::Result(#of, #index))
+        }
+    }
+}
+
+fn operand(operand: Operand) -> TokenStream {
+    match operand {
+        Operand::Param(p) => {
+            let p = param_id(p);
+            quote!(Operand::Param(#p))
+        }
+        Operand::Value(x) => {
             let x = value_id(x);
-            quote!(Op::AllReduce(#x))
-        }
-        Op::RmsNorm { x, w, eps } => {
-            let (x, w, eps) = (value_id(x), value_id(w), value_id(eps));
-            quote!(Op::RmsNorm { x: #x, w: #w, eps: #eps })
+            quote!(Operand::Value(#x))
         }
     }
 }

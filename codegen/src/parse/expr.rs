@@ -4,8 +4,8 @@ use super::body::NodeSyntax;
 use super::nearest::hint;
 use super::signature::Signature;
 use super::{Diagnostic, Place, Reported, name, ungrouped};
-use crate::check::{OPERATIONS, OperandKind, Operation};
-use crate::{Op, ParamId, Role, ValueId};
+use crate::op::{OperandKind, Operation};
+use crate::{Call, Op, Operand, ParamId, Role, ValueId};
 use proc_macro2::Ident;
 use quote::ToTokens;
 use syn::{BinOp, Expr, ExprCall, Lit, PathArguments, UnOp};
@@ -233,7 +233,7 @@ impl<'a> Scope<'a> {
         };
         let name = name(&last.ident);
         let Some(operation) = Operation::from_name(&name) else {
-            let names = OPERATIONS.iter().map(|o| o.name);
+            let names = Operation::ALL.iter().map(|o| o.name());
             let operations = names.clone().collect::<Vec<_>>().join(", ");
             let hint = hint(&name, names);
             if !self.is_unknown(&last.ident) {
@@ -248,17 +248,17 @@ impl<'a> Scope<'a> {
         if path.segments.iter().any(|segment| segment.arguments != PathArguments::None) {
             self.report(Diagnostic::CallTypeArguments { name }.at(Place::of(&call.func)));
         }
-        let (expected, got) = (operation.operands.len(), call.args.len());
+        let (expected, got) = (operation.spec().operands.len(), call.args.len());
         if expected != got {
             let usage = operation.usage();
             self.report(Diagnostic::OperandCount { usage, expected, got }.at(Place::of(call)));
         }
-        let (mut params, mut values) = (Vec::new(), Vec::new());
-        for (operand, e) in operation.operands.iter().zip(&call.args) {
+        let mut operands = Vec::new();
+        for (operand, e) in operation.spec().operands.iter().zip(&call.args) {
             match operand.kind {
-                OperandKind::Value(_) => values.extend(self.value(e)),
+                OperandKind::Value(_) => operands.extend(self.value(e).map(Operand::Value)),
                 OperandKind::Param(expected) => match self.bound(e) {
-                    Bound::Param(id) => params.push(id),
+                    Bound::Param(id) => operands.push(Operand::Param(id)),
                     Bound::Value(_) => {
                         let (usage, operand) = (operation.usage(), operand.name);
                         let diagnostic = Diagnostic::OperandNotAParameter { usage, operand, expected };
@@ -268,8 +268,9 @@ impl<'a> Scope<'a> {
                 },
             }
         }
-        let understood = got == expected && params.len() + values.len() == expected;
-        understood.then(|| ((operation.build)(&params, &values), call.args.iter().map(Place::of).collect()))
+        let understood = got == expected && operands.len() == expected;
+        let places = || call.args.iter().map(Place::of).collect();
+        understood.then(|| (Op::Call(Call::new(operation, &operands)), places()))
     }
 }
 
@@ -309,7 +310,8 @@ fn refusal(e: &Expr) -> Diagnostic {
             let instead = match Operation::from_name(&name) {
                 Some(operation) => format!("write `{}`", operation.usage()),
                 None => {
-                    let usages = OPERATIONS.iter().map(|o| format!("`{}`", o.usage())).collect::<Vec<_>>();
+                    let usages =
+                        Operation::ALL.iter().map(|o| format!("`{}`", o.usage())).collect::<Vec<_>>();
                     format!("operations are called as functions, {}", usages.join(", "))
                 }
             };

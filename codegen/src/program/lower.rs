@@ -1,8 +1,9 @@
 //! Graph to program.
 
 use super::{BoundOutput, Inst, Line, Program, Reg, Space};
+use crate::graph::Operand;
 use crate::phases::Phases;
-use crate::{BindError, Dims, Graph, Op, OutputId, ParamId, Role, ValueId};
+use crate::{BindError, Call, Dims, Graph, Op, OutputId, ParamId, Role, ValueId};
 
 /// Bytes of static shared memory that a block may have on every GPU.
 const SHARED_BYTES: u32 = 48 << 10;
@@ -10,8 +11,8 @@ const SHARED_BYTES: u32 = 48 << 10;
 /// Binds `graph` to `dims` and spells out the rounding contract:
 ///
 /// - a returned value is rounded to its storage dtype, stored, and read rounded by every later use;
-/// - what goes into `all_reduce` is rounded to the wire once; with one rank there is no wire;
-/// - `rms_norm` is a row sum of squares, `mean = sum / H`, `s = 1 / sqrt(mean + eps)`, `(x * s) * w`;
+/// - a call is what the file of its operation ([`crate::op`]) makes of it: what ranks exchange, say, is rounded to the
+///   wire once, and with one rank there is no wire;
 /// - an absent optional input adds nothing: no instruction exists for it.
 ///
 /// # Errors
@@ -23,9 +24,11 @@ pub fn lower(graph: &Graph, dims: &Dims) -> Result<Program, BindError> {
     let mut lowering =
         Lowering { graph, dims, lines: Vec::new(), values: Vec::with_capacity(graph.nodes.len()) };
     for (id, _) in graph.values() {
-        let value = lowering.node(id)?;
-        let value = lowering.returned(id, value)?;
-        lowering.values.push(value);
+        let mut results = lowering.node(id)?;
+        if let [value] = results.as_mut_slice() {
+            *value = lowering.returned(id, *value)?;
+        }
+        lowering.values.push(results);
     }
     let program = Program {
         name: graph.name.to_string(),
@@ -50,26 +53,57 @@ pub fn lower(graph: &Graph, dims: &Dims) -> Result<Program, BindError> {
 fn row_sums_fit(program: &Program) -> Result<(), BindError> {
     let hidden = program.dims.hidden;
     let max = (SHARED_BYTES / (2 * 4 * hidden.div_ceil(256).next_multiple_of(4))) as usize;
-    match Phases::of(program).most_sums() {
+    match Phases::of(program).most_reductions() {
         got if got > max => Err(BindError::RowSums { pattern: program.name.clone(), hidden, got, max }),
         _ => Ok(()),
     }
 }
 
-struct Lowering<'a> {
+/// A graph on its way to a program: what [operations](crate::op) write their instructions to.
+pub(crate) struct Lowering<'a> {
     graph: &'a Graph,
     dims: &'a Dims,
     lines: Vec<Line>,
-    /// Per node; `None` where an absent optional input left nothing.
-    values: Vec<Option<Reg>>,
+    /// Per node its results; `None` where an absent optional input left nothing.
+    values: Vec<Vec<Option<Reg>>>,
 }
 
 impl Lowering<'_> {
-    fn present(&self, id: ParamId) -> bool {
+    /// What the program is specialised for.
+    pub(crate) fn dims(&self) -> &Dims {
+        self.dims
+    }
+
+    /// Whether parameter `id` exists in this variant.
+    pub(crate) fn present(&self, id: ParamId) -> bool {
         !self.graph.param(id).optional || self.dims.present.has(id)
     }
 
-    fn push(&mut self, inst: Inst) -> Reg {
+    /// Operand `i` of `call`, which takes a parameter there.
+    pub(crate) fn param(&self, call: &Call, i: usize) -> ParamId {
+        match call.operands().nth(i) {
+            Some(Operand::Param(id)) => id,
+            other => unreachable!("a checked call has a parameter there, not {other:?}"),
+        }
+    }
+
+    /// Operand `i` of `call`, which takes a value there.
+    pub(crate) fn value(&self, call: &Call, i: usize) -> Result<Reg, BindError> {
+        match call.operands().nth(i) {
+            Some(Operand::Value(id)) => self.need(id),
+            other => unreachable!("a checked call has a value there, not {other:?}"),
+        }
+    }
+
+    /// `1 / sqrt(squares / H + eps)`: what a norm multiplies by.
+    pub(crate) fn inverse_deviation(&mut self, squares: Reg, eps: Reg) -> Reg {
+        let mean = self.push(Inst::DivideBy(squares, self.dims.hidden));
+        let shifted = self.push(Inst::Add(mean, eps));
+        self.push(Inst::InverseSqrt(shifted))
+    }
+
+    /// Appends `inst`; answers its value.
+    pub(crate) fn push(&mut self, inst: Inst) -> Reg {
         let operands = || inst.operands().map(|r| &self.lines[r.0 as usize]);
         let space = match inst {
             Inst::Load(p) => match self.graph.param(p).role {
@@ -78,11 +112,11 @@ impl Lowering<'_> {
                 Role::Scalar => Space::Uniform,
                 _ => Space::TokenChannel,
             },
-            Inst::Finalize { .. } => Space::TokenChannel,
-            Inst::RowSum { .. } => Space::Token,
+            Inst::Gather { .. } => Space::TokenChannel,
+            Inst::Reduce(..) => Space::Token,
             _ => operands().map(|l| l.space).fold(Space::Uniform, Space::join),
         };
-        let after_exchange = matches!(inst, Inst::AllReduce(_)) || operands().any(|l| l.after_exchange);
+        let after_exchange = matches!(inst, Inst::Exchange(_)) || operands().any(|l| l.after_exchange);
         self.lines.push(Line { inst, space, after_exchange, name: None });
         Reg(self.lines.len() as u32 - 1)
     }
@@ -91,13 +125,13 @@ impl Lowering<'_> {
         self.lines[reg.0 as usize].name.get_or_insert_with(|| name.to_owned());
     }
 
-    fn value(&self, id: ValueId) -> Option<Reg> {
-        self.values[id.0 as usize]
+    fn found(&self, id: ValueId) -> Option<Reg> {
+        self.values[id.0 as usize].first().copied().flatten()
     }
 
     /// The operand of an operation that needs a value.
     fn need(&self, id: ValueId) -> Result<Reg, BindError> {
-        self.value(id).ok_or_else(|| self.absent(id))
+        self.found(id).ok_or_else(|| self.absent(id))
     }
 
     fn absent(&self, id: ValueId) -> BindError {
@@ -110,11 +144,11 @@ impl Lowering<'_> {
         BindError::AbsentValue { pattern: self.graph.name.to_string(), value }
     }
 
-    fn node(&mut self, id: ValueId) -> Result<Option<Reg>, BindError> {
+    fn node(&mut self, id: ValueId) -> Result<Vec<Option<Reg>>, BindError> {
         let reg = match self.graph.op(id) {
             Op::Param(p) => {
                 if !self.present(p) {
-                    return Ok(None);
+                    return Ok(vec![None]);
                 }
                 let reg = self.push(Inst::Load(p));
                 let name = self.graph.param(p).name.clone();
@@ -122,49 +156,39 @@ impl Lowering<'_> {
                 reg
             }
             Op::Literal(bits) => self.push(Inst::Const(bits)),
-            Op::Finalize { rows, map, weights } => {
-                let weights = self.present(weights).then_some(weights);
-                self.push(Inst::Finalize { rows, map, weights })
-            }
-            Op::Neg(x) => match self.value(x) {
+            Op::Neg(x) => match self.found(x) {
                 Some(x) => self.push(Inst::Neg(x)),
-                None => return Ok(None),
+                None => return Ok(vec![None]),
             },
-            Op::Add(a, b) => match (self.value(a), self.value(b)) {
+            Op::Add(a, b) => match (self.found(a), self.found(b)) {
                 (Some(a), Some(b)) => self.push(Inst::Add(a, b)),
-                (one, other) => return Ok(one.or(other)),
+                (one, other) => return Ok(vec![one.or(other)]),
             },
-            Op::Sub(a, b) => match (self.value(a), self.value(b)) {
+            Op::Sub(a, b) => match (self.found(a), self.found(b)) {
                 (Some(a), Some(b)) => self.push(Inst::Sub(a, b)),
                 (None, Some(b)) => self.push(Inst::Neg(b)),
-                (a, None) => return Ok(a),
+                (a, None) => return Ok(vec![a]),
             },
             Op::Mul(a, b) => {
                 let (a, b) = (self.need(a)?, self.need(b)?);
                 self.push(Inst::Mul(a, b))
             }
-            Op::AllReduce(x) => {
-                let x = self.need(x)?;
-                if self.dims.ranks == 1 {
-                    return Ok(Some(x));
+            Op::Call(call) => {
+                let results = (call.operation.spec().lower)(self, &call)?;
+                match results[..] {
+                    [reg] => reg,
+                    _ => return Ok(results.into_iter().map(Some).collect()),
                 }
-                let wire = self.push(Inst::Round(x, self.dims.wire));
-                self.push(Inst::AllReduce(wire))
             }
-            Op::RmsNorm { x, w, eps } => {
-                let (x, w, eps) = (self.need(x)?, self.need(w)?, self.need(eps)?);
-                let sum = self.push(Inst::RowSum { x, squares: true });
-                let mean = self.push(Inst::Mean(sum));
-                let shifted = self.push(Inst::Add(mean, eps));
-                let scale = self.push(Inst::InverseSqrt(shifted));
-                let scaled = self.push(Inst::Mul(x, scale));
-                self.push(Inst::Mul(scaled, w))
-            }
+            Op::Result(of, index) => match self.values[of.0 as usize].get(index as usize) {
+                Some(Some(reg)) => *reg,
+                _ => return Err(self.absent(of)),
+            },
         };
         if let Some(name) = self.graph.nodes[id.0 as usize].name.clone() {
             self.name(reg, &name);
         }
-        Ok(Some(reg))
+        Ok(vec![Some(reg)])
     }
 
     /// Rounds and stores `value` if the pattern returns it; answers what later uses read.

@@ -1,6 +1,6 @@
 //! In which optional inputs the ranks of a group may differ.
 
-use super::{Inst, Program};
+use super::{Class, Program};
 use crate::ParamId;
 
 impl Program {
@@ -10,16 +10,12 @@ impl Program {
         let mut late: Vec<bool> = self.lines.iter().map(|l| l.after_exchange).collect();
         let mut params = Vec::new();
         // Operands come first, so that from the end on each line is known when it is met.
-        for (i, line) in self.lines.iter().enumerate().rev().filter(|(_, l)| !is_exchange(l.inst)) {
+        for (i, line) in
+            self.lines.iter().enumerate().rev().filter(|(_, l)| l.inst.class() != Class::Exchange)
+        {
             if late[i] {
                 line.inst.operands().for_each(|x| late[x.0 as usize] = true);
-                match line.inst {
-                    Inst::Load(p) => params.push(p),
-                    Inst::Finalize { rows, map, weights } => {
-                        params.extend([rows, map].into_iter().chain(weights))
-                    }
-                    _ => {}
-                }
+                params.extend(line.inst.params());
             }
         }
         params.sort_unstable();
@@ -34,14 +30,12 @@ impl Program {
     }
 }
 
-fn is_exchange(inst: Inst) -> bool {
-    matches!(inst, Inst::AllReduce(_))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DType, Dims, Elem, Fixed, Graph, Node, Op, Output, Param, Presence, Request, Role, ValueId};
+    use crate::{
+        DType, Dims, Elem, Fixed, Graph, Node, Op, Operation, Output, Param, Presence, Request, Role, ValueId,
+    };
 
     /// `all_reduce(x + before) + (x + after)`
     fn program(present: Presence) -> Program {
@@ -55,7 +49,7 @@ mod tests {
         let reads = [0, 1, 2].map(|i| Op::Param(ParamId(i)));
         let body = [
             Op::Add(x, before),
-            Op::AllReduce(ValueId(3)),
+            Op::call(Operation::AllReduce, &[ValueId(3).into()]),
             Op::Add(x, after),
             Op::Add(ValueId(4), ValueId(5)),
         ];

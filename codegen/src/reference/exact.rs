@@ -1,6 +1,7 @@
 //! f32, exactly as the rounding contract has it.
 
 use super::real::Real;
+use crate::program::Reduction;
 use crate::{DType, numerics};
 
 /// Elements that one tree of the row sum covers.
@@ -30,13 +31,13 @@ impl Real for f32 {
         accumulate(acc, row, weight);
     }
 
-    fn row_sum(row: &[f32], squares: bool) -> f32 {
+    fn reduce(row: &[f32], reduction: Reduction) -> f32 {
         #[cfg(target_arch = "x86_64")]
         if has_fma() {
             // SAFETY: the processor has the features.
-            return unsafe { row_sum_fma(row, squares) };
+            return unsafe { reduce_fma(row, reduction) };
         }
-        row_sum(row, squares)
+        reduce(row, reduction)
     }
 
     fn round(dtype: DType, row: &mut [f32]) {
@@ -64,8 +65,8 @@ fn accumulate_fma(acc: &mut [f32], row: &[f32], weight: f32) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn row_sum_fma(row: &[f32], squares: bool) -> f32 {
-    row_sum(row, squares)
+fn reduce_fma(row: &[f32], reduction: Reduction) -> f32 {
+    reduce(row, reduction)
 }
 
 #[inline(always)]
@@ -76,10 +77,10 @@ fn accumulate(acc: &mut [f32], row: &[f32], weight: f32) {
 }
 
 #[inline(always)]
-fn row_sum(row: &[f32], squares: bool) -> f32 {
-    match squares {
-        true => tree(row, |acc, x| x.mul_add(x, acc)),
-        false => tree(row, |acc, x| acc + x),
+fn reduce(row: &[f32], reduction: Reduction) -> f32 {
+    match reduction {
+        Reduction::Sum => tree(row, |acc, x| acc + x),
+        Reduction::SumOfSquares => tree(row, |acc, x| x.mul_add(x, acc)),
     }
 }
 
@@ -144,9 +145,9 @@ mod tests {
     fn row_sum_is_the_tree_of_the_contract() {
         for len in [0, 1, 7, 8, 9, 255, 256, 257, 511, 1023, 1025, 2880, 7168] {
             let row = row(len);
-            for squares in [false, true] {
+            for (reduction, squares) in [(Reduction::Sum, false), (Reduction::SumOfSquares, true)] {
                 let expected = literal(&row, squares).to_bits();
-                assert_eq!(f32::row_sum(&row, squares).to_bits(), expected, "H={len} {squares}");
+                assert_eq!(f32::reduce(&row, reduction).to_bits(), expected, "H={len} {squares}");
             }
         }
     }
@@ -155,12 +156,12 @@ mod tests {
     fn the_tree_tells_itself_from_a_plain_sum() {
         let row = row(7168);
         let plain = row.iter().fold(0.0f32, |acc, x| acc + x);
-        assert_ne!(f32::row_sum(&row, false).to_bits(), plain.to_bits());
+        assert_ne!(f32::reduce(&row, Reduction::Sum).to_bits(), plain.to_bits());
     }
 
     #[test]
     fn a_sum_of_negative_zeros_is_positive() {
-        assert_eq!(f32::row_sum(&[-0.0; 300], false).to_bits(), 0);
+        assert_eq!(f32::reduce(&[-0.0; 300], Reduction::Sum).to_bits(), 0);
     }
 
     #[test]
@@ -172,6 +173,7 @@ mod tests {
             accumulate(&mut slow, &x, weight);
         }
         assert!(fast.iter().zip(&slow).all(|(a, b)| a.to_bits() == b.to_bits()));
-        assert_eq!(f32::row_sum(&x, true).to_bits(), row_sum(&x, true).to_bits());
+        let squares = Reduction::SumOfSquares;
+        assert_eq!(f32::reduce(&x, squares).to_bits(), reduce(&x, squares).to_bits());
     }
 }

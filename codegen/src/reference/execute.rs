@@ -80,7 +80,7 @@ fn advance<R: Real>(frames: &mut [Frame<'_, R>], pass: Pass) {
 /// Rank 0's value plus the others' in rank order: summed once, the same for every rank.
 fn all_reduce<R: Real>(frames: &mut [Frame<'_, R>], lines: &[usize]) {
     let operand = |frame: &Frame<'_, R>, line: usize| match frame.inst(line) {
-        Inst::AllReduce(Reg(operand)) => operand as usize,
+        Inst::Exchange(Reg(operand)) => operand as usize,
         other => unreachable!("ranks met at {other:?}, which exchanges nothing"),
     };
     let Some((first, others)) = frames.split_first_mut() else { return };

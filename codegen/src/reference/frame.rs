@@ -68,7 +68,7 @@ impl<'a, R: Real> Frame<'a, R> {
                 (Pass::Launch, _) if fixed => 0,
                 _ => continue,
             };
-            if let Inst::AllReduce(_) = line.inst {
+            if let Inst::Exchange(_) = line.inst {
                 return i;
             }
             self.step(i, token);
@@ -84,14 +84,11 @@ impl<'a, R: Real> Frame<'a, R> {
         match self.program.lines[i].inst {
             Inst::Load(p) => self.params[p.0 as usize].load(token, out),
             Inst::Const(bits) => out.fill(f32::from_bits(bits).into()),
-            Inst::Finalize { rows, map, weights } => {
-                self.stray_rows += self.finalize(rows, map, weights, token, i);
+            Inst::Gather { rows, map, weights } => {
+                self.stray_rows += self.gather(rows, map, weights, token, i);
             }
             Inst::Neg(x) => unary(out, value(x), |x| -x),
-            Inst::Mean(sum) => {
-                let hidden = R::from(self.program.dims.hidden as f32);
-                unary(out, value(sum), |sum| sum / hidden);
-            }
+            Inst::DivideBy(x, n) => unary(out, value(x), |x| x / R::from(n as f32)),
             Inst::InverseSqrt(x) => unary(out, value(x), |x| R::from(1.0) / x.sqrt()),
             Inst::Add(a, b) => binary(out, value(a), value(b), |a, b| a + b),
             Inst::Sub(a, b) => binary(out, value(a), value(b), |a, b| a - b),
@@ -100,8 +97,8 @@ impl<'a, R: Real> Frame<'a, R> {
                 out.copy_from_slice(value(x));
                 R::round(dtype, out);
             }
-            Inst::RowSum { x, squares } => {
-                out[0] = R::row_sum(spread(value(x), &mut self.row), squares);
+            Inst::Reduce(x, reduction) => {
+                out[0] = R::reduce(spread(value(x), &mut self.row), reduction);
             }
             Inst::Store(x, o) => {
                 let o = o.0 as usize;
@@ -109,12 +106,12 @@ impl<'a, R: Real> Frame<'a, R> {
                 R::store(self.program.outputs[o].dtype, row, &mut self.outputs[o]);
             }
             // The ranks meet there, so `run` stops before it.
-            Inst::AllReduce(_) => {}
+            Inst::Exchange(_) => {}
         }
     }
 
-    /// Computes line `i`, a `Finalize`; answers how many row indices were neither a row nor -1.
-    fn finalize(
+    /// Computes line `i`, a `Gather`; answers how many row indices were neither a row nor -1.
+    fn gather(
         &mut self,
         rows: ParamId,
         map: ParamId,

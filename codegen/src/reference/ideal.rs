@@ -3,6 +3,7 @@
 use super::inputs::{self, RankInputs, ReferenceError};
 use super::real::Real;
 use super::{Buffer, execute};
+use crate::program::Reduction;
 use crate::{DType, Program, numerics};
 
 /// Runs `program` in f64. Per rank and output, `[T, H]`; `Round` instructions do nothing.
@@ -54,10 +55,10 @@ impl Real for f64 {
         }
     }
 
-    fn row_sum(row: &[f64], squares: bool) -> f64 {
-        match squares {
-            true => row.iter().map(|x| x * x).sum(),
-            false => row.iter().sum(),
+    fn reduce(row: &[f64], reduction: Reduction) -> f64 {
+        match reduction {
+            Reduction::Sum => row.iter().sum(),
+            Reduction::SumOfSquares => row.iter().map(|x| x * x).sum(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a run is given, and the check that it fits the program.
 
 use super::Buffer;
-use crate::program::{Inst, Program};
+use crate::program::{Class, Program};
 use crate::{DType, Role};
 
 /// The argument for one parameter.
@@ -144,7 +144,7 @@ fn alike(a: &Program, b: &Program) -> bool {
     let dims = crate::Dims { present: a.dims.present, ..b.dims };
     let exchanges = |program: &Program| {
         let lines = program.lines.iter();
-        lines.filter(|l| matches!(l.inst, Inst::AllReduce(_))).map(|l| l.space).collect::<Vec<_>>()
+        lines.filter(|l| l.inst.class() == Class::Exchange).map(|l| l.space).collect::<Vec<_>>()
     };
     a.name == b.name
         && a.dims == dims

@@ -1,6 +1,7 @@
 //! What the interpreter needs of a number, so that one walk serves f32 and f64.
 
 use crate::DType;
+use crate::program::Reduction;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// A number type that programs are interpreted in.
@@ -28,8 +29,8 @@ pub(super) trait Real:
     /// `acc = row * weight + acc`, per element.
     fn accumulate(acc: &mut [Self], row: &[Self], weight: Self);
 
-    /// The sum of `row`, or of its squares.
-    fn row_sum(row: &[Self], squares: bool) -> Self;
+    /// What `reduction` makes of `row`.
+    fn reduce(row: &[Self], reduction: Reduction) -> Self;
 
     /// Leaves what storing as `dtype` leaves.
     fn round(dtype: DType, row: &mut [Self]);

@@ -18,12 +18,10 @@ impl Usage {
             let operands = || line.inst.operands().map(|reg| (reg, program.line(reg)));
             let through = operands().fold(0, |set, (reg, _)| set | feeds[reg.0 as usize]);
             feeds.push(match line.inst {
-                Inst::Load(p) => bit(p),
-                Inst::Finalize { rows, map, weights } => bit(rows) | bit(map) | weights.map_or(0, bit),
-                Inst::AllReduce(_) => 0,
-                _ => through,
+                Inst::Exchange(_) => 0,
+                inst => inst.params().fold(through, |set, p| set | bit(p)),
             });
-            if line.after_exchange && !matches!(line.inst, Inst::AllReduce(_)) {
+            if line.after_exchange && !matches!(line.inst, Inst::Exchange(_)) {
                 usage.after_exchange |= through;
             }
             if let Inst::InverseSqrt(shifted) = line.inst

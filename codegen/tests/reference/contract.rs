@@ -4,7 +4,7 @@ use crate::graphs::{self, Binding, Builder, TOKENS, k2_params};
 use crate::run;
 use seamline_codegen::reference::{self, Buffer, Input, RankInputs, RankOutputs};
 use seamline_codegen::workload::{Argument, Kind, Workload};
-use seamline_codegen::{DType, Elem, Op, ParamId, Presence, Program, Role};
+use seamline_codegen::{DType, Elem, Op, Operation, ParamId, Presence, Program, Role};
 
 fn kinds() -> impl Iterator<Item = Kind> {
     [Kind::Ordinary, Kind::KIMI_K2, Kind::KIMI_K2_EXPERT_PARALLEL].into_iter().chain(Kind::HOSTILE)
@@ -178,7 +178,7 @@ fn partials_are_rounded_to_the_wire_once_and_only_with_ranks() {
     let mut g = Builder::new("wire");
     let (a, b) = (g.value("a", TOKENS), g.value("b", TOKENS));
     let local = g.op(Op::Add(a, b));
-    let out = g.op(Op::AllReduce(local));
+    let out = g.op(Op::call(Operation::AllReduce, &[local.into()]));
     g.output("out", out, Elem::Fixed(DType::F32));
     let graph = g.build();
     let (a, b) = (buffer(DType::Bf16, &[0.5]), buffer(DType::Bf16, &[2f32.powi(-12)]));

@@ -1,8 +1,8 @@
 //! The patterns of these tests, as graphs.
 
 use seamline_codegen::{
-    DType, Dims, Elem, Fixed, Graph, Node, Op, Output, OutputId, Param, ParamId, Presence, Program, Request,
-    Role, ValueId,
+    DType, Dims, Elem, Fixed, Graph, Node, Op, Operation, Output, OutputId, Param, ParamId, Presence,
+    Program, Request, Role, ValueId,
 };
 
 pub const TOKENS: Role = Role::Tokens(Elem::Pattern);
@@ -83,7 +83,7 @@ impl Builder {
     }
 
     pub fn rms_norm(&mut self, x: ValueId, w: ValueId, eps: ValueId) -> ValueId {
-        self.op(Op::RmsNorm { x, w, eps })
+        self.op(Op::call(Operation::RmsNorm, &[x.into(), w.into(), eps.into()]))
     }
 
     pub fn output(&mut self, name: &'static str, value: ValueId, elem: Elem) -> OutputId {
@@ -129,9 +129,9 @@ pub fn k2(wire: Option<DType>) -> Graph {
     let (shared, residual) = (g.op(Op::Param(shared)), g.op(Op::Param(residual)));
     let gamma = g.value("rms_gamma", CHANNELS);
     let eps = g.value("eps", Role::Scalar);
-    let finalized = g.op(Op::Finalize { rows, map, weights });
+    let finalized = g.op(Op::call(Operation::Finalize, &[rows.into(), map.into(), weights.into()]));
     let local = g.op(Op::Add(finalized, shared));
-    let reduced = g.op(Op::AllReduce(local));
+    let reduced = g.op(Op::call(Operation::AllReduce, &[local.into()]));
     let residual_out = g.op(Op::Add(reduced, residual));
     let norm_out = g.rms_norm(residual_out, gamma, eps);
     g.output("residual_out", residual_out, Elem::Pattern);
@@ -148,7 +148,7 @@ pub fn gemma() -> Graph {
     let gamma = g.value("gamma", CHANNELS);
     let eps = g.value("eps", Role::Scalar);
     let one = g.literal(1.0);
-    let reduced = g.op(Op::AllReduce(x));
+    let reduced = g.op(Op::call(Operation::AllReduce, &[x.into()]));
     let residual_out = g.op(Op::Add(reduced, residual_in));
     let w = g.op(Op::Add(one, gamma));
     let norm_out = g.rms_norm(residual_out, w, eps);
@@ -162,7 +162,7 @@ pub fn gemma() -> Graph {
 pub fn sum() -> Graph {
     let mut g = Builder::new("sum");
     let x = g.value("x", TOKENS);
-    let out = g.op(Op::AllReduce(x));
+    let out = g.op(Op::call(Operation::AllReduce, &[x.into()]));
     g.output("out", out, Elem::Pattern);
     g.build()
 }
@@ -173,7 +173,7 @@ pub fn finalize() -> Graph {
     let rows = g.param("rows", Role::Permuted(Elem::Pattern));
     let map = g.param("map", Role::RowMap);
     let weights = g.param("weights", Role::ExpertWeights(Elem::Pattern));
-    let out = g.op(Op::Finalize { rows, map, weights });
+    let out = g.op(Op::call(Operation::Finalize, &[rows.into(), map.into(), weights.into()]));
     g.output("out", out, Elem::Fixed(DType::F32));
     g.build()
 }
@@ -185,7 +185,7 @@ pub fn sandwich() -> Graph {
     let residual = g.value("residual", TOKENS);
     let (post, pre) = (g.value("post", CHANNELS), g.value("pre", CHANNELS));
     let eps = g.value("eps", Role::Scalar);
-    let reduced = g.op(Op::AllReduce(x));
+    let reduced = g.op(Op::call(Operation::AllReduce, &[x.into()]));
     let normed = g.rms_norm(reduced, post, eps);
     let residual_out = g.op(Op::Add(normed, residual));
     let norm_out = g.rms_norm(residual_out, pre, eps);
@@ -201,7 +201,7 @@ pub fn norm_then_sum() -> Graph {
     let gamma = g.value("gamma", CHANNELS);
     let eps = g.value("eps", Role::Scalar);
     let normed = g.rms_norm(x, gamma, eps);
-    let out = g.op(Op::AllReduce(normed));
+    let out = g.op(Op::call(Operation::AllReduce, &[normed.into()]));
     g.output("out", out, Elem::Pattern);
     g.build()
 }
@@ -217,10 +217,10 @@ pub fn gated() -> Graph {
     let residual = g.value("residual", Role::Tokens(Elem::Fixed(DType::F32)));
     let multiplier = g.value("multiplier", Role::Scalar);
     let bias = g.value("bias", CHANNELS);
-    let finalized = g.op(Op::Finalize { rows, map, weights });
+    let finalized = g.op(Op::call(Operation::Finalize, &[rows.into(), map.into(), weights.into()]));
     let gated = g.op(Op::Mul(gate, shared));
     let local = g.op(Op::Sub(finalized, gated));
-    let reduced = g.op(Op::AllReduce(local));
+    let reduced = g.op(Op::call(Operation::AllReduce, &[local.into()]));
     let scaled = g.op(Op::Mul(reduced, multiplier));
     let negated = g.op(Op::Neg(bias));
     let biased = g.op(Op::Sub(scaled, negated));

@@ -43,7 +43,7 @@ impl Cut<'_> {
         match line.inst {
             _ if !line.space.has_channels() => Some(self.read_scalar(reg)),
             Inst::Load(p) => Some(format!("get(row.{}[v], j)", self.field(p))),
-            Inst::AllReduce(_) => Some("row.exchanged[v][j]".into()),
+            Inst::Exchange(_) => Some("row.exchanged[v][j]".into()),
             Inst::Round(..) => Some(format!("get({}, j)", self.whole(reg))),
             _ => None,
         }
@@ -52,7 +52,7 @@ impl Cut<'_> {
     /// A lane's 8 channels of a computed value, packed or as an array.
     pub(super) fn whole(&self, reg: Reg) -> String {
         match self.program.line(reg).inst {
-            Inst::AllReduce(_) => "row.exchanged[v]".into(),
+            Inst::Exchange(_) => "row.exchanged[v]".into(),
             _ if self.live.contains(&reg) => format!("row.{}[v]", self.local(reg)),
             _ => self.local(reg),
         }
@@ -65,9 +65,7 @@ impl Cut<'_> {
             Inst::Add(a, b) => format!("{} + {}", read(a), read(b)),
             Inst::Sub(a, b) => format!("{} - {}", read(a), read(b)),
             Inst::Mul(a, b) => format!("{} * {}", read(a), read(b)),
-            Inst::Mean(sum) => {
-                format!("device::divide({}, {:?}f)", read(sum), self.program.dims.hidden as f32)
-            }
+            Inst::DivideBy(x, n) => format!("device::divide({}, {:?}f)", read(x), n as f32),
             Inst::InverseSqrt(x) => format!("device::inverse_sqrt({})", read(x)),
             inst => unreachable!("{inst:?} is no expression"),
         }

@@ -4,7 +4,7 @@
 //! takes whole lanes, that is before a rounding, a store or a finalize.
 
 use super::{Cut, ident};
-use crate::program::{Inst, Reg};
+use crate::program::{Class, Inst, Reduction, Reg};
 use crate::schedule::LANE;
 use crate::{DType, OutputId};
 use std::fmt::Write;
@@ -47,7 +47,7 @@ impl Cut<'_> {
         for reg in &phase.scalars {
             text += &self.scalar(*reg, &self.expression(*reg, |r| self.read_scalar(r)));
         }
-        let sums = phase.sums.len();
+        let sums = phase.reductions.len();
         if sums > 0 {
             writeln!(text, "    f32 partial{at}[{sums}][Geo::VECTORS], total{at}[{sums}];").unwrap();
         }
@@ -55,7 +55,7 @@ impl Cut<'_> {
         if sums > 0 {
             writeln!(text, "    cluster.reduce(row, partial{at}, total{at});").unwrap();
         }
-        for (i, reg) in phase.sums.iter().enumerate() {
+        for (i, reg) in phase.reductions.iter().enumerate() {
             text += &self.scalar(*reg, &format!("total{at}[{i}]"));
         }
         text
@@ -74,16 +74,16 @@ impl Cut<'_> {
     fn lanes(&self, at: usize) -> String {
         let phase = &self.phases.phases[at];
         let mut pieces = Vec::new();
-        for reg in phase.lanes.iter().filter(|r| !self.phases.is_wire(self.program, **r)) {
-            match self.program.line(*reg).inst {
-                Inst::Finalize { .. } | Inst::Round(..) | Inst::Store(..) => pieces.push(Piece::Whole(*reg)),
+        for reg in phase.vectors.iter().filter(|r| !self.phases.is_wire(self.program, **r)) {
+            match self.program.line(*reg).inst.class() {
+                Class::Vector => pieces.push(Piece::Whole(*reg)),
                 _ => match pieces.last_mut() {
                     Some(Piece::Loop(lanes)) => lanes.regs.push(*reg),
                     _ => pieces.push(Piece::Loop(Lanes { regs: vec![*reg], last: false })),
                 },
             }
         }
-        if !phase.sums.is_empty() || self.phases.exchange == Some(at) {
+        if !phase.reductions.is_empty() || self.phases.exchange == Some(at) {
             if !matches!(pieces.last(), Some(Piece::Loop(_))) {
                 pieces.push(Piece::Loop(Lanes::default()));
             }
@@ -113,17 +113,17 @@ impl Cut<'_> {
             writeln!(body, "{target} = {};{}", self.expression(*reg, read), self.comment(*reg)).unwrap();
         }
         if lanes.last {
-            for (i, reg) in self.phases.phases[at].sums.iter().enumerate() {
-                let Inst::RowSum { x, squares } = self.program.line(*reg).inst else { continue };
+            for (i, reg) in self.phases.phases[at].reductions.iter().enumerate() {
+                let Inst::Reduce(x, reduction) = self.program.line(*reg).inst else { continue };
                 let sum = format!("partial{at}[{i}][v]");
                 let x = match self.program.dims.hidden.is_multiple_of(LANE) {
                     true => read(x),
                     false => format!("existing({}, j, row.channels[v])", read(x)),
                 };
                 writeln!(before, "{sum} = 0.0f;").unwrap();
-                match squares {
-                    true => writeln!(body, "{sum} = add_square({sum}, {x});").unwrap(),
-                    false => writeln!(body, "{sum} = {sum} + {x};").unwrap(),
+                match reduction {
+                    Reduction::Sum => writeln!(body, "{sum} = {sum} + {x};").unwrap(),
+                    Reduction::SumOfSquares => writeln!(body, "{sum} = add_square({sum}, {x});").unwrap(),
                 }
             }
             if self.phases.exchange == Some(at) {
@@ -136,7 +136,7 @@ impl Cut<'_> {
     /// Whether the channels of `reg` are read outside the loop that computes them.
     pub(super) fn outlives(&self, reg: Reg, at: usize, lanes: &Lanes) -> bool {
         let ends = |user: Reg| {
-            matches!(self.program.line(user).inst, Inst::RowSum { .. })
+            matches!(self.program.line(user).inst, Inst::Reduce(..))
                 || self.phases.is_wire(self.program, user)
         };
         self.live.contains(&reg)
@@ -159,7 +159,7 @@ impl Cut<'_> {
     /// What takes whole lanes.
     fn whole_lane(&self, reg: Reg) -> String {
         match self.program.line(reg).inst {
-            Inst::Finalize { rows, map, weights } => {
+            Inst::Gather { rows, map, weights } => {
                 let weights = match weights {
                     Some(w) => format!("args.{} + row.token * TOP_K", self.field(w)),
                     None => "NoWeights{}".into(),
@@ -186,7 +186,7 @@ impl Cut<'_> {
             false => format!("Packed<{dtype}> {name};\n"),
         };
         let from = match self.read_kept(x) {
-            Some(value) if !matches!(self.program.line(x).inst, Inst::AllReduce(_)) => {
+            Some(value) if !matches!(self.program.line(x).inst, Inst::Exchange(_)) => {
                 let wide = format!("{}_wide", self.local(reg));
                 write!(
                     text,
@@ -224,7 +224,7 @@ impl Cut<'_> {
     fn before_wire(&self) -> Reg {
         let lines = &self.program.lines;
         let wire = lines.iter().find_map(|l| match l.inst {
-            Inst::AllReduce(wire) => Some(wire),
+            Inst::Exchange(wire) => Some(wire),
             _ => None,
         });
         match wire.map(|w| self.program.line(w).inst) {
