@@ -51,7 +51,7 @@ mod arithmetic;
 mod operations;
 
 pub use half::{bf16, f16};
-pub use operations::{ExpertWeighting, NormWeight, Uniform, all_reduce, finalize, rms_norm};
+pub use operations::{ExpertWeighting, NormWeight, Uniform, all_reduce, finalize, layer_norm, rms_norm};
 
 use std::marker::PhantomData;
 

@@ -79,7 +79,7 @@ pub mod prelude {
     // Writing patterns.
     pub use crate::dsl::{
         Channels, ExpertWeights, PerToken, Permuted, RowMap, Scalar, Tokens, all_reduce, bf16, f16, finalize,
-        rms_norm,
+        layer_norm, rms_norm,
     };
     pub use crate::fused_pattern;
 

@@ -30,6 +30,20 @@ fn norm_before_all_reduce(
     (residual_out, norm_out)
 }
 
+/// The seam of a model with layer norms: two row sums in a row behind the exchange.
+#[fused_pattern]
+fn ar_residual_layernorm(
+    allreduce_in: Tokens,
+    residual_in: Tokens,
+    weight: Channels,
+    bias: Channels,
+    eps: Scalar,
+) -> (Tokens, Tokens) {
+    let residual_out = all_reduce(allreduce_in) + residual_in;
+    let norm_out = layer_norm(residual_out, weight, bias, eps);
+    (residual_out, norm_out)
+}
+
 /// Every shape of value: per token, per channel, one, and literals.
 #[fused_pattern]
 fn arithmetic(x: Tokens, gate: PerToken<f32>, bias: Channels, scale: Scalar) -> Tokens<f32> {
@@ -83,5 +97,6 @@ snapshots! {
     llama_8b_alone: ResidualRmsnorm, dims(4096, 1, 1);
     f32_wire_of_2_ranks: F32Wire, dims(4096, 1, 2);
     norm_before_all_reduce_of_4_ranks: NormBeforeAllReduce, dims(4096, 1, 4);
+    layer_norm_of_2_ranks: ArResidualLayernorm, dims(8192, 1, 2);
     ragged_hidden: Arithmetic, dims(1001, 1, 1);
 }

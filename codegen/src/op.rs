@@ -43,6 +43,7 @@ macro_rules! operations {
 operations! {
     AllReduce in all_reduce,
     Finalize in finalize,
+    LayerNorm in layer_norm,
     RmsNorm in rms_norm,
 }
 

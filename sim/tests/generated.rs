@@ -68,7 +68,12 @@ fn every_kind_of_input_stores_the_references_bits() {
     assert_eq!(cases, 91);
 }
 
-const BODIES: [&str; 6] = [
+const BODIES: [&str; 7] = [
+    "pub fn layer_norm_of_a_sum(x: Tokens, residual: Tokens, w: Channels<f32>, b: Channels, eps: Scalar) -> (Tokens, Tokens) {
+        let sum = all_reduce(x) + residual;
+        let y = layer_norm(sum, w, b, eps);
+        (sum, y)
+    }",
     "pub fn residual_in_place(x: Tokens, mut residual: Tokens, w: Channels<f32>, eps: Scalar) -> (Tokens, Tokens) {
         residual += all_reduce(x);
         let y = rms_norm(residual, 1.0 + w, eps);
@@ -119,7 +124,7 @@ fn other_bodies_store_the_references_bits() {
             }
         }
     }
-    assert_eq!(cases, 66);
+    assert_eq!(cases, 78);
 }
 
 /// Queues launches of the `tokens` on every rank, and compares each with the reference.
@@ -195,7 +200,10 @@ fn every_body_stores_the_references_bits_on_a_device_with_room_for_few_blocks() 
         }
         back_to_back(&mut group, &[most, 1, most - 1], &Options::default());
     }
-    assert_eq!(waves, ["residual_in_place", "no_residual", "no_norm", "sandwich", "norm_first"]);
+    assert_eq!(
+        waves,
+        ["layer_norm_of_a_sum", "residual_in_place", "no_residual", "no_norm", "sandwich", "norm_first"]
+    );
 }
 
 #[test]

@@ -18,7 +18,7 @@ impl<D> ExpertWeighting for ExpertWeights<D> {}
 impl<D> Sealed for Option<ExpertWeights<D>> {}
 impl<D> ExpertWeighting for Option<ExpertWeights<D>> {}
 
-/// What [`rms_norm`] multiplies by: [`Channels`], or one value for all.
+/// What a norm multiplies by, or adds: [`Channels`], or one value for all.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the weight of a norm: pass `Channels`, or one value for all channels"
 )]
@@ -77,5 +77,26 @@ pub fn all_reduce<D>(_x: Tokens<D>) -> Tokens<f32> {
 /// IEEE 754 has them. The sum of squares follows one fixed tree that depends on H alone, so a token's bits
 /// do not depend on the batch it is in.
 pub fn rms_norm<D>(_x: Tokens<D>, _w: impl NormWeight, _eps: impl Uniform) -> Tokens<f32> {
+    Tokens(PhantomData)
+}
+
+/// Layer norm over channels: `(x - mean(x)) / sqrt(var(x) + eps) · w + b`.
+///
+/// As PyTorch's `torch.nn.functional.layer_norm` defines it: the variance is that of the row, divided by H. Without a
+/// bias it is `layer_norm(x, w, 0.0, eps)`.
+///
+/// # Shapes
+/// `x [T, H]`, `w` and `b` `[H]` or one value, `eps` one value, result `[T, H]`.
+///
+/// # Rounding
+/// Two passes, in f32: `mean = Σx / H`, `d = x - mean`, `var = Σd² / H`, `s = 1 / sqrt(var + eps)`, result
+/// `((d · s) · w) + b`, each written operation rounded once, division and square root as IEEE 754 has them. Both sums
+/// follow the fixed tree of [`rms_norm`], so a token's bits do not depend on the batch it is in.
+pub fn layer_norm<D>(
+    _x: Tokens<D>,
+    _w: impl NormWeight,
+    _b: impl NormWeight,
+    _eps: impl Uniform,
+) -> Tokens<f32> {
     Tokens(PhantomData)
 }

@@ -230,7 +230,18 @@ pub fn gated() -> Graph {
     g.build()
 }
 
-/// All of them.
+/// A layer norm of the sum over ranks, in f32.
+pub fn layer_norm() -> Graph {
+    let mut g = Builder::new("layer_norm");
+    let (x, w, b) = (g.value("x", TOKENS), g.value("w", CHANNELS), g.value("b", CHANNELS));
+    let eps = g.value("eps", Role::Scalar);
+    let sum = g.op(Op::call(Operation::AllReduce, &[x.into()]));
+    let out = g.op(Op::call(Operation::LayerNorm, &[sum.into(), w.into(), b.into(), eps.into()]));
+    g.output("out", out, Elem::Fixed(DType::F32));
+    g.build()
+}
+
+/// All that are about a few roundings from the mathematics, whatever the inputs.
 pub fn all() -> [Graph; 8] {
     [k2(None), k2(Some(DType::F32)), gemma(), sum(), finalize(), sandwich(), norm_then_sum(), gated()]
 }

@@ -39,11 +39,15 @@ fn bits(buffer: &Buffer) -> Vec<u32> {
 
 /// The tree of the contract, over squares.
 fn sum_of_squares(x: &[f32]) -> f32 {
+    tree(x, |sum, x| x.mul_add(x, sum))
+}
+
+fn tree(x: &[f32], join: impl Fn(f32, f32) -> f32) -> f32 {
     let mut chains = [0f32; 4];
     for (b, block) in x.chunks(256).enumerate() {
         let mut lanes = [0f32; 32];
         for (i, &x) in block.iter().enumerate() {
-            lanes[i / 8] = x.mul_add(x, lanes[i / 8]);
+            lanes[i / 8] = join(lanes[i / 8], x);
         }
         for mask in [16, 8, 4, 2, 1] {
             lanes = std::array::from_fn(|l| lanes[l] + lanes[l ^ mask]);
@@ -182,5 +186,34 @@ fn the_optional_inputs_each_change_the_result() {
         inputs.iter_mut().for_each(|rank| rank.0[param.0 as usize] = reference::Input::Absent);
         let without = reference::run(&program, &inputs, 3).unwrap();
         assert_ne!(without, all, "{param:?}");
+    }
+}
+
+#[test]
+fn every_bit_of_a_layer_norm_is_as_written_out() {
+    let graph = graphs::layer_norm();
+    for (i, kind) in [Kind::Ordinary].into_iter().chain(Kind::HOSTILE).enumerate() {
+        for hidden in [1u32, 7, 255, 264, 1032, 2880] {
+            let binding = Binding { hidden, ranks: 2, ..Binding::default() };
+            let program = binding.bind(&graph);
+            let workload = Workload::new(&program, 3, i as u64, kind);
+            let got = reference::run(&program, &workload.inputs(), 3).unwrap();
+            let row = |rank: usize, param: usize, token: usize| {
+                let values = workload.rank(rank)[param].tensor().unwrap().to_f32();
+                values[token * hidden as usize..][..hidden as usize].to_vec()
+            };
+            let (w, b) = (row(0, 1, 0), row(0, 2, 0));
+            let Argument::Scalar(eps) = workload.rank(0)[3] else { panic!("eps is a scalar") };
+            let mut expected = Vec::new();
+            for token in 0..3 {
+                let x: Vec<f32> = row(0, 0, token).iter().zip(row(1, 0, token)).map(|(a, b)| a + b).collect();
+                let mean = tree(&x, |sum, x| sum + x) / hidden as f32;
+                let deviation: Vec<f32> = x.iter().map(|x| x - mean).collect();
+                let scale = 1.0 / (sum_of_squares(&deviation) / hidden as f32 + eps).sqrt();
+                let of = |(d, (w, b)): (&f32, (&f32, &f32))| stored(DType::F32, d * scale * w + b);
+                expected.extend(deviation.iter().zip(w.iter().zip(&b)).map(of));
+            }
+            got.iter().for_each(|rank| assert_eq!(bits(&rank.outputs[0]), expected, "{kind} H={hidden}"));
+        }
     }
 }

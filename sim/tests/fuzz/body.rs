@@ -144,7 +144,13 @@ impl Writer {
                     1 => "1e-6".to_owned(),
                     _ => self.param("Scalar", false),
                 };
-                format!("rms_norm({x}, {w}, {eps})")
+                match self.once_in(3) {
+                    true => {
+                        let over = self.choose(&[Channel, Uniform]);
+                        format!("layer_norm({x}, {w}, {}, {eps})", self.value(over, depth))
+                    }
+                    false => format!("rms_norm({x}, {w}, {eps})"),
+                }
             }
             (TokenChannel, 3) => self.finalize(),
             (Token | Channel | TokenChannel, 4) => {
