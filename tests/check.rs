@@ -51,6 +51,28 @@ fn every_ready_made_pattern_is_exact() {
 }
 
 #[test]
+fn rows_with_gaps_between_them_are_exact() {
+    let dims = Prepare::new(16).hidden(136).top_k(4).dtype(DType::Bf16);
+    // 16, 8, 4 and 2 byte accesses; a map and weights in wider buffers.
+    let seam = dims
+        .clone()
+        .row_stride("gemm2_out", 192)
+        .row_stride("shared_expert_output", 140)
+        .row_stride("residual_in", 138)
+        .row_stride("norm_out", 137)
+        .row_stride("expanded_idx_to_permuted_idx", 9)
+        .row_stride("expert_scale_factor", 6);
+    let cases = [
+        expect(check::<MoeFinalizeArResidualRmsnorm>(&seam), 2 * OF_EXPERTS),
+        expect(check::<ArResidualRmsnormInPlace>(&dims.clone().row_stride("residual", 272)), OF_TOKENS),
+        // Ragged rows, and a stride that is the row's length after all.
+        expect(check::<ArResidualRmsnorm>(&dims.clone().hidden(33).row_stride("residual_in", 40)), OF_TOKENS),
+        expect(check::<ArResidualRmsnorm>(&dims.row_stride("norm_out", 136)), OF_TOKENS),
+    ];
+    println!("{} cases", cases.iter().sum::<usize>());
+}
+
+#[test]
 fn models_own_sizes_are_exact() {
     let every_group = |graph: &'static Graph, options: Prepare| {
         let check = Check::new(graph, &options).ranks(&[1, 2, 4, 8]).tokens(&[1, 3]).all_kinds();
@@ -153,7 +175,7 @@ impl HostKernel for BrokenKernel {
         drop(inputs);
         for ((launch, result), program) in launches.iter().zip(&mut results).zip(&programs) {
             for (i, (output, stored)) in program.outputs.iter().zip(&mut result.outputs).enumerate() {
-                let at = (token * program.dims.hidden as usize + channel) * output.dtype.size();
+                let at = (token * program.dims.hidden as usize + channel) * output.tensor.dtype.size();
                 if launch.rank() == *rank && output.name == *broken && at < stored.bytes().len() {
                     stored.bytes_mut()[at] ^= 1;
                 }

@@ -91,7 +91,7 @@ fn unwritten(program: &Program, arguments: &[Argument], tokens: usize) -> Vec<Bu
     let outputs =
         program.outputs.iter().map(|output| match output.in_place.map(|p| &arguments[p.0 as usize]) {
             Some(Argument::Tensor(buffer)) => Buffer::clone(buffer),
-            _ => Buffer::new(output.dtype, tokens * program.dims.hidden as usize),
+            _ => Buffer::new(output.tensor.dtype, output.tensor.elements(tokens as u64) as usize),
         });
     outputs.collect()
 }
@@ -217,4 +217,47 @@ fn a_fault_fails_later_launches_until_the_group_is_reset() {
     assert!(outputs[0].iter().all(|x| x.is_nan()), "what a launch that failed stores");
     seamline::reset(&group).unwrap();
     assert_eq!(group[0].status().unwrap().fault, None);
+}
+
+#[test]
+fn what_lies_between_rows_is_neither_read_nor_written() {
+    // Both outputs are columns of one buffer of 80 elements a row, with 8 to spare; the input is one of another.
+    let group = Group::with_executor(Arc::new(Simulator::new(Options::new(Order::Random(3)))), 2).unwrap();
+    let (hidden, stride, tokens) = (32, 80, 3);
+    let options = Prepare::new(tokens)
+        .hidden(hidden as u32)
+        .dtype(DType::F32)
+        .row_stride("residual_in", 50)
+        .row_stride("residual_out", stride as u32)
+        .row_stride("norm_out", stride as u32);
+    let kernels = seamline::patterns::ArResidualRmsnorm::prepare_all(&group, &options).unwrap();
+    let (x, gamma) = (vec![1.0f32; tokens * hidden], vec![1.0f32; hidden]);
+    let mut residual = vec![f32::NAN; 50 * (tokens - 1) + hidden];
+    residual.chunks_mut(50).for_each(|row| row[..hidden].fill(2.0));
+    let mut outputs = [vec![7.0f32; tokens * stride], vec![7.0f32; tokens * stride]];
+    let args = outputs.iter_mut().map(|buffer| {
+        let address = buffer.as_mut_ptr() as u64;
+        let len = stride * (tokens - 1) + hidden;
+        let [residual_out, norm_out] = [address, address + 4 * 40]
+            // SAFETY: both lie in the buffer, which nothing else uses until the launch has ended.
+            .map(|address| unsafe { Output::raw(address, DType::F32, len) });
+        seamline::patterns::ArResidualRmsnormArgs {
+            tokens,
+            allreduce_in: (&x).into(),
+            residual_in: Input::from(&residual).shaped([tokens, hidden]),
+            rms_gamma: (&gamma).into(),
+            eps: 0.0,
+            residual_out,
+            norm_out,
+        }
+    });
+    launch_all(&kernels, [Queue::host()], args).unwrap();
+    for (at, x) in outputs.iter().flat_map(|buffer| buffer.iter().enumerate()) {
+        let expected = match at % stride {
+            0..32 => 4.0,
+            40..72 => 1.0,
+            _ => 7.0,
+        };
+        assert_eq!(*x, expected, "element {at}");
+    }
 }

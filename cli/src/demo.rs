@@ -14,8 +14,9 @@ use seamline::testing::{Expected, Kind, Workload};
 use seamline::{DType, Pattern};
 use seamline_codegen::emit::{Target, emit};
 use seamline_codegen::schedule::{DeviceModel, Planner};
+use seamline_codegen::tensor::Dim;
 use seamline_codegen::workload::Argument;
-use seamline_codegen::{Dims, Presence, Program, Request, Role};
+use seamline_codegen::{Dims, Presence, Program, Request};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -185,7 +186,7 @@ fn write(folder: &Path, name: &str, text: &str) -> Result<String> {
 /// P, the rows that the second GEMM of the experts left, padding and all.
 fn permuted_rows(program: &Program, workload: &Workload) -> usize {
     let rows = program.params.iter().zip(workload.rank(0)).filter_map(|(param, argument)| match argument {
-        Argument::Tensor(buffer) if matches!(param.role, Role::Permuted(_)) => Some(buffer.len()),
+        Argument::Tensor(buffer) if param.role.tensor().has(Dim::Rows) => Some(buffer.len()),
         _ => None,
     });
     rows.sum::<usize>() / program.dims.hidden as usize

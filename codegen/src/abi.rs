@@ -2,7 +2,8 @@
 //!
 //! Executors pack it from the same list that the generator prints it from.
 
-use crate::{OutputId, ParamId, Program, Role};
+use crate::tensor::Access;
+use crate::{OutputId, ParamId, Program};
 
 /// One slot of a kernel's `Args`, in the order of [`slots`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,12 +41,13 @@ pub const STATUS_WORDS: usize = 6;
 /// The slots of `program`'s kernels.
 pub fn slots(program: &Program) -> Vec<Slot> {
     let mut slots = Vec::new();
-    for (id, param) in program.present() {
-        slots.push(match param.role {
-            Role::Scalar => Slot::Scalar(id),
-            _ => Slot::Input(id),
+    for (id, _) in program.present() {
+        let tensor = program.tensor(id);
+        slots.push(match tensor.ty.access {
+            Access::Value => Slot::Scalar(id),
+            Access::Weights | Access::Activations => Slot::Input(id),
         });
-        if matches!(param.role, Role::Permuted(_)) {
+        if tensor.is_permuted() {
             slots.push(Slot::Rows(id));
         }
     }

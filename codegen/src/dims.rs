@@ -13,6 +13,9 @@ pub const MAX_TOKENS: u64 = (i32::MAX / 8) as u64;
 /// Most parameters and outputs of one pattern together.
 pub const MAX_ARGS: usize = 32;
 
+/// Most elements from row to row.
+pub const MAX_ROW_STRIDE: u64 = 1 << 30;
+
 /// Which optional parameters a variant has. Parameters that are not optional are always present.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Presence(u32);
@@ -54,6 +57,18 @@ impl std::fmt::Debug for Presence {
     }
 }
 
+/// Elements from row to row of the arguments whose rows do not follow each other; by place in the bundle, which has the
+/// parameters and then the outputs that are not in place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Strides([u32; MAX_ARGS]);
+
+impl Strides {
+    /// The stride of argument `at`, unless it is dense.
+    pub fn of(&self, at: usize) -> Option<u32> {
+        self.0.get(at).copied().filter(|stride| *stride > 0)
+    }
+}
+
 /// Everything a kernel is specialised for, but the architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Dims {
@@ -69,6 +84,8 @@ pub struct Dims {
     pub wire: DType,
     /// Which optional parameters exist.
     pub present: Presence,
+    /// Which arguments have rows that do not follow each other.
+    pub strides: Strides,
 }
 
 /// Dims as the caller of `prepare` gives them; what is `None` must be fixed by the attribute.
@@ -149,6 +166,46 @@ pub enum BindError {
         got: DType,
         /// What is supported.
         expected: &'static str,
+    },
+    /// A row stride for an argument that the pattern does not have.
+    #[error("`{pattern}` has no argument `{got}` whose row stride could be given: it has {names}")]
+    UnknownArgument {
+        /// The pattern.
+        pattern: String,
+        /// The name that came.
+        got: String,
+        /// Its arguments.
+        names: String,
+    },
+    /// A row stride for an argument that has one row, or one element a token.
+    #[error(
+        "`{argument}` of `{pattern}` is {shape} and has no row stride: leave it out, and pass it contiguous"
+    )]
+    NoRows {
+        /// The pattern.
+        pattern: String,
+        /// The argument.
+        argument: String,
+        /// Its shape.
+        shape: String,
+    },
+    /// Rows that would overlap, or lie too far apart.
+    #[error(
+        "the row stride of `{argument}` of `{pattern}` is {got} elements, and must be in {width}..={max}: rows of {shape} have {width}"
+    )]
+    RowStride {
+        /// The pattern.
+        pattern: String,
+        /// The argument.
+        argument: String,
+        /// Its shape.
+        shape: String,
+        /// Elements of a row.
+        width: u64,
+        /// What came.
+        got: u32,
+        /// The most.
+        max: u64,
     },
     /// More row sums at once than a block has shared memory for.
     #[error(
@@ -234,6 +291,31 @@ impl Dims {
             dtype,
             wire,
             present,
+            strides: Strides::default(),
         })
+    }
+
+    /// The same with `stride` elements from row to row of the argument that `name` names: a parameter of `graph`, or an
+    /// output. The last row needs no more than its own elements.
+    pub fn with_row_stride(mut self, graph: &Graph, name: &str, stride: u32) -> Result<Dims, BindError> {
+        let outputs = graph.outputs.iter().filter(|o| o.in_place.is_none()).map(|o| (&o.name, o.role));
+        let arguments: Vec<_> = graph.params.iter().map(|p| (&p.name, p.role)).chain(outputs).collect();
+        let pattern = || graph.name.to_string();
+        let Some(at) = arguments.iter().position(|(n, _)| *n == name) else {
+            let names = arguments.iter().map(|(n, _)| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+            return Err(BindError::UnknownArgument { pattern: pattern(), got: name.to_owned(), names });
+        };
+        let ty = arguments[at].1.tensor();
+        let (argument, shape) = (name.to_owned(), ty.shape());
+        if !ty.has_rows() {
+            return Err(BindError::NoRows { pattern: pattern(), argument, shape });
+        }
+        let width = ty.bind(&self, None).width;
+        if u64::from(stride) < width || u64::from(stride) > MAX_ROW_STRIDE {
+            let (got, max) = (stride, MAX_ROW_STRIDE);
+            return Err(BindError::RowStride { pattern: pattern(), argument, shape, width, got, max });
+        }
+        self.strides.0[at] = if u64::from(stride) == width { 0 } else { stride };
+        Ok(self)
     }
 }

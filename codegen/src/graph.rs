@@ -4,8 +4,9 @@
 //! knows no sizes: [`crate::program`] binds it to [`crate::Dims`] and makes every rounding, store and
 //! reduction of the contract an explicit instruction.
 
-use crate::DType;
 use crate::op::Operation;
+use crate::tensor::Dim;
+use crate::{DType, Role};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
@@ -36,65 +37,6 @@ impl Elem {
         match self {
             Elem::Pattern => pattern,
             Elem::Fixed(d) => d,
-        }
-    }
-}
-
-/// What a parameter is: it decides shape, dtype and when the kernel may read it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// `Tokens`: `[T, H]`.
-    Tokens(Elem),
-    /// `Permuted`: `[P, H]`, rows grouped by expert.
-    Permuted(Elem),
-    /// `RowMap`: `[T, K]` i32; -1 where this rank does not hold the row.
-    RowMap,
-    /// `ExpertWeights`: `[T, K]`.
-    ExpertWeights(Elem),
-    /// `Channels`: `[H]`, constant weights; the only inputs read before the PDL wait.
-    Channels(Elem),
-    /// `PerToken`: `[T]`.
-    PerToken(Elem),
-    /// `Scalar`: one f32, passed by value.
-    Scalar,
-}
-
-impl Role {
-    /// The type's name in a signature.
-    pub const fn type_name(self) -> &'static str {
-        match self {
-            Role::Tokens(_) => "Tokens",
-            Role::Permuted(_) => "Permuted",
-            Role::RowMap => "RowMap",
-            Role::ExpertWeights(_) => "ExpertWeights",
-            Role::Channels(_) => "Channels",
-            Role::PerToken(_) => "PerToken",
-            Role::Scalar => "Scalar",
-        }
-    }
-
-    /// The shape, in the words of the documentation.
-    pub const fn shape(self) -> &'static str {
-        match self {
-            Role::Tokens(_) => "[T, H]",
-            Role::Permuted(_) => "[P, H]",
-            Role::RowMap | Role::ExpertWeights(_) => "[T, K]",
-            Role::Channels(_) => "[H]",
-            Role::PerToken(_) => "[T]",
-            Role::Scalar => "one value",
-        }
-    }
-
-    /// The dtype of its elements, once the pattern's is known.
-    pub const fn dtype(self, pattern: DType) -> DType {
-        match self {
-            Role::Tokens(e)
-            | Role::Permuted(e)
-            | Role::ExpertWeights(e)
-            | Role::Channels(e)
-            | Role::PerToken(e) => e.bind(pattern),
-            Role::RowMap => DType::I32,
-            Role::Scalar => DType::F32,
         }
     }
 }
@@ -264,8 +206,8 @@ pub struct Output {
     pub name: Cow<'static, str>,
     /// The value that is returned. Later uses of it read the rounded value.
     pub value: ValueId,
-    /// `Tokens` in the return type: `[T, H]` of this dtype.
-    pub elem: Elem,
+    /// Its type in the return type.
+    pub role: Role,
     /// The parameter whose memory it is written to.
     pub in_place: Option<ParamId>,
 }
@@ -323,7 +265,7 @@ impl Graph {
 
     /// Whether top_k is a dim of it.
     pub fn has_top_k(&self) -> bool {
-        self.params.iter().any(|p| matches!(p.role, Role::RowMap | Role::ExpertWeights(_)))
+        self.params.iter().any(|p| p.role.tensor().has(Dim::TopK))
     }
 
     /// A stable hash of everything that decides what the pattern computes. Ranks compare it.

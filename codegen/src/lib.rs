@@ -23,15 +23,21 @@ pub mod phases;
 pub mod program;
 #[cfg(feature = "reference")]
 pub mod reference;
+mod role;
 pub mod schedule;
+pub mod tensor;
 #[cfg(feature = "reference")]
 pub mod workload;
 
-pub use dims::{BindError, Dims, MAX_ARGS, MAX_HIDDEN, MAX_RANKS, MAX_TOKENS, MAX_TOP_K, Presence, Request};
+pub use dims::{
+    BindError, Dims, MAX_ARGS, MAX_HIDDEN, MAX_RANKS, MAX_ROW_STRIDE, MAX_TOKENS, MAX_TOP_K, Presence,
+    Request, Strides,
+};
 pub use dtype::DType;
 pub use graph::{
-    Call, Elem, Fixed, Graph, MAX_OPERANDS, Node, Op, Operand, Output, OutputId, Param, ParamId, Role,
-    ValueId,
+    Call, Elem, Fixed, Graph, MAX_OPERANDS, Node, Op, Operand, Output, OutputId, Param, ParamId, ValueId,
 };
 pub use op::Operation;
 pub use program::Program;
+pub use role::Role;
+pub use tensor::{Tensor, TensorType};

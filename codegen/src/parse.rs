@@ -65,8 +65,8 @@ pub struct Parsed {
 pub struct OutputSyntax {
     /// The output's name.
     pub ident: Ident,
-    /// Its dtype.
-    pub elem: Elem,
+    /// Its type.
+    pub role: Role,
     /// The parameter that it overwrites.
     pub in_place: Option<ParamId>,
     /// Where its type is.
@@ -211,7 +211,7 @@ fn graph(name: &Ident, options: &Options, signature: &Signature, body: &body::Bo
         outputs.push(Output {
             name: text(&output.ident),
             value: *value,
-            elem: output.elem,
+            role: output.role,
             in_place: output.in_place,
         });
     }

@@ -6,7 +6,7 @@
 mod lower;
 mod presence;
 
-use crate::{DType, Dims, Graph, OutputId, Param, ParamId};
+use crate::{DType, Dims, Graph, OutputId, Param, ParamId, Role, Tensor};
 pub(crate) use lower::Lowering;
 pub use lower::lower;
 
@@ -175,8 +175,10 @@ pub struct Line {
 pub struct BoundOutput {
     /// The user's name.
     pub name: String,
-    /// The dtype it is stored in.
-    pub dtype: DType,
+    /// Its type in the return type.
+    pub role: Role,
+    /// What it is in memory.
+    pub tensor: Tensor,
     /// The parameter whose memory it takes.
     pub in_place: Option<ParamId>,
 }
@@ -190,6 +192,8 @@ pub struct Program {
     pub dims: Dims,
     /// All parameters of the graph, absent ones too; [`Dims::present`] tells them apart.
     pub params: Vec<Param>,
+    /// What each of them is in memory.
+    pub tensors: Vec<Tensor>,
     /// Its outputs, in order.
     pub outputs: Vec<BoundOutput>,
     /// Its instructions, in order; operands come first.
@@ -222,9 +226,14 @@ impl Program {
         &self.params[id.0 as usize]
     }
 
+    /// What `id` is in memory.
+    pub fn tensor(&self, id: ParamId) -> &Tensor {
+        &self.tensors[id.0 as usize]
+    }
+
     /// The dtype of the elements of `id`.
     pub fn param_dtype(&self, id: ParamId) -> DType {
-        self.param(id).role.dtype(self.dims.dtype)
+        self.tensor(id).dtype
     }
 
     /// Whether ranks exchange anything at run time.

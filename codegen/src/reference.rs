@@ -64,7 +64,7 @@ pub fn run_each(
                 .outputs
                 .into_iter()
                 .zip(&program.outputs)
-                .map(|(bytes, output)| Buffer::from_bytes(output.dtype, &bytes))
+                .map(|(bytes, output)| Buffer::from_bytes(output.tensor.dtype, &bytes))
                 .collect(),
             stray_rows: rank.stray_rows,
         })

@@ -15,7 +15,7 @@ pub use routing::padded_rows;
 
 use crate::program::Program;
 use crate::reference::{Buffer, Input, RankInputs};
-use crate::{DType, Role};
+use crate::{ParamId, Role, Tensor};
 use rng::Rng;
 use routing::Routing;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl Workload {
         let usage = Usage::of(program);
         let ranks = program.dims.ranks as usize;
         // A pattern that also finalizes after the exchange needs one routing for all.
-        let one_routing = program.present().any(|(id, p)| p.role.routes() && usage.equal_on_all_ranks(id));
+        let one_routing = program.present().any(|(id, p)| routes(p.role) && usage.equal_on_all_ranks(id));
         let routing = |rank| Routing::new(program, tokens, kind, seed, if one_routing { 0 } else { rank });
         let routings: Vec<Routing> = (0..ranks).map(routing).collect();
         let mut all: Vec<Vec<Argument>> = vec![Vec::with_capacity(program.params.len()); ranks];
@@ -64,7 +64,7 @@ impl Workload {
                     _ => {
                         let rng = Rng::new(seed).fork(i as u64).fork(rank as u64);
                         let fill = Fill { program, tokens, seed, kind, rank, rng };
-                        fill.argument(param.role, usage.is_epsilon(id), &routings[rank])
+                        fill.argument(id, usage.is_epsilon(id), &routings[rank])
                     }
                 };
                 all[rank].push(argument);
@@ -108,11 +108,9 @@ impl Argument {
     }
 }
 
-impl Role {
-    /// Whether its values follow the routing.
-    fn routes(self) -> bool {
-        matches!(self, Role::Permuted(_) | Role::RowMap | Role::ExpertWeights(_))
-    }
+/// Whether its values follow the routing.
+fn routes(role: Role) -> bool {
+    matches!(role, Role::Permuted(_) | Role::RowMap | Role::ExpertWeights(_))
 }
 
 /// What decides the argument of one parameter.
@@ -126,58 +124,70 @@ struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    fn argument(mut self, role: Role, epsilon: bool, routing: &Routing) -> Argument {
-        let hidden = self.program.dims.hidden as usize;
-        let dtype = role.dtype(self.program.dims.dtype);
-        let tensor = match role {
+    fn argument(mut self, id: ParamId, epsilon: bool, routing: &Routing) -> Argument {
+        let tensor = *self.program.tensor(id);
+        let token = |token| Some(Place::Token(token));
+        let buffer = match self.program.param(id).role {
             Role::Scalar if epsilon => return Argument::Scalar(1e-5),
             // A residual multiplier, say.
             Role::Scalar => return Argument::Scalar(0.5 + self.rng.unit()),
             Role::RowMap => {
                 let bytes: Vec<u8> = routing.map.iter().flat_map(|row| row.to_ne_bytes()).collect();
-                Buffer::from_bytes(DType::I32, &bytes)
+                spread(&tensor, &bytes)
             }
             Role::ExpertWeights(_) => {
-                let mut buffer = Buffer::new(dtype, routing.weights.len());
-                crate::numerics::store(dtype, &routing.weights, buffer.bytes_mut());
-                buffer
+                let mut bytes = vec![0; tensor.bytes(routing.weights.len() as u64) as usize];
+                crate::numerics::store(tensor.dtype, &routing.weights, &mut bytes);
+                spread(&tensor, &bytes)
             }
             Role::Permuted(_) => {
                 let places = routing.owners.iter().map(|owner| {
                     owner.map(|at| Place::Row { token: at / routing.top_k, k: at % routing.top_k })
                 });
-                self.rows(dtype, hidden, places)
+                self.rows(&tensor, places)
             }
-            Role::Tokens(_) => {
-                self.rows(dtype, hidden, (0..self.tokens).map(|token| Some(Place::Token(token))))
+            Role::Tokens(_) => self.rows(&tensor, (0..self.tokens).map(token)),
+            Role::Channels(_) => self.rows(&tensor, [Some(Place::Channels)].into_iter()),
+            Role::PerToken(_) => {
+                // One row of all tokens, so that it is drawn as one.
+                let row = Tensor { width: self.tokens as u64, stride: self.tokens as u64, ..tensor };
+                self.rows(&row, [Some(Place::PerToken)].into_iter())
             }
-            Role::Channels(_) => self.rows(dtype, hidden, [Some(Place::Channels)].into_iter()),
-            Role::PerToken(_) => self.rows(dtype, self.tokens, [Some(Place::PerToken)].into_iter()),
         };
-        Argument::Tensor(Arc::new(tensor))
+        Argument::Tensor(Arc::new(buffer))
     }
 
-    /// One row per place; where there is none, NaN: all bits set, in any dtype.
-    fn rows(
-        &mut self,
-        dtype: DType,
-        width: usize,
-        places: impl ExactSizeIterator<Item = Option<Place>>,
-    ) -> Buffer {
+    /// One row per place; where there is none, and between rows, NaN: all bits set, in any dtype.
+    fn rows(&mut self, tensor: &Tensor, places: impl ExactSizeIterator<Item = Option<Place>>) -> Buffer {
         let outliers = outliers(self.seed, self.program.dims.hidden as usize);
-        let values = Values { kind: self.kind, seed: self.seed, rank: self.rank, dtype, outliers };
-        let mut buffer = Buffer::new(dtype, places.len() * width);
-        let size = width * dtype.size();
+        let values =
+            Values { kind: self.kind, seed: self.seed, rank: self.rank, dtype: tensor.dtype, outliers };
+        let count = places.len() as u64;
+        let elements = if count == 0 { 0 } else { (count - 1) * tensor.stride + tensor.width };
+        let mut buffer = Buffer::new(tensor.dtype, elements as usize);
+        let [size, step] = [tensor.width, tensor.stride].map(|n| tensor.bytes(n) as usize);
         if size == 0 {
             return buffer;
         }
-        let mut row = vec![0.0; width];
-        for (bytes, place) in buffer.bytes_mut().chunks_exact_mut(size).zip(places) {
-            match place {
-                Some(place) => values.write(place, &mut self.rng, &mut row, bytes),
-                None => bytes.fill(0xFF),
+        buffer.bytes_mut().fill(0xFF);
+        let mut row = vec![0.0; tensor.width as usize];
+        for (bytes, place) in buffer.bytes_mut().chunks_mut(step).zip(places) {
+            if let Some(place) = place {
+                values.write(place, &mut self.rng, &mut row, &mut bytes[..size]);
             }
         }
         buffer
     }
+}
+
+/// Dense rows as `tensor` has them; what lies between them has all bits set.
+fn spread(tensor: &Tensor, dense: &[u8]) -> Buffer {
+    let [size, step] = [tensor.width, tensor.stride].map(|n| tensor.bytes(n) as usize);
+    let count = (dense.len() / size.max(1)) as u64;
+    let mut buffer = Buffer::new(tensor.dtype, tensor.elements(count) as usize);
+    buffer.bytes_mut().fill(0xFF);
+    for (bytes, row) in buffer.bytes_mut().chunks_mut(step.max(1)).zip(dense.chunks(size.max(1))) {
+        bytes[..size].copy_from_slice(row);
+    }
+    buffer
 }

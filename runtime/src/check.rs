@@ -6,8 +6,9 @@
 use crate::args::{Arg, ArgList, Extent};
 use crate::error::ErrorKind;
 use crate::pack::Values;
-use crate::signature::{Argument, Columns, Kind, Rows};
-use seamline_codegen::{MAX_ARGS, ParamId, Presence};
+use crate::signature::{Argument, Kind};
+use seamline_codegen::tensor::Dim;
+use seamline_codegen::{MAX_ARGS, ParamId, Presence, Tensor};
 
 /// Everything that needs no address: kinds, presence, dtypes, shapes, lengths. Answers the variant.
 #[inline]
@@ -36,10 +37,11 @@ pub(crate) fn structure(
 
 #[inline]
 fn extent(expected: &Argument, got: &Extent, tokens: usize) -> Result<(), ErrorKind> {
-    if got.dtype != expected.dtype {
+    let tensor = &expected.tensor;
+    if got.dtype != tensor.dtype {
         return Err(ErrorKind::DType {
             argument: expected.name.clone(),
-            expected: expected.dtype,
+            expected: tensor.dtype,
             got: got.dtype,
         });
     }
@@ -47,16 +49,12 @@ fn extent(expected: &Argument, got: &Extent, tokens: usize) -> Result<(), ErrorK
         shape_fits(expected, shape.sizes(), got.len, tokens)?;
     }
     // At most 2^31 tokens of 2^16 channels: no product overflows.
-    let needed = match expected.rows {
-        Rows::Token => tokens as u64 * expected.width,
-        Rows::One => expected.width,
-        Rows::Permuted => 0,
-    };
+    let needed = tensor.elements(tokens as u64);
     match got.len as u64 >= needed {
         true => Ok(()),
         false => Err(ErrorKind::TooShort {
             argument: expected.name.clone(),
-            shape: expected.shape,
+            shape: tensor.ty.shape(),
             tokens,
             expected: needed,
             got: got.len as u64,
@@ -66,32 +64,36 @@ fn extent(expected: &Argument, got: &Extent, tokens: usize) -> Result<(), ErrorK
 
 /// A stated shape has the dims' number and sizes; only T may be larger than the launch's.
 fn shape_fits(expected: &Argument, sizes: &[usize], len: usize, tokens: usize) -> Result<(), ErrorKind> {
-    let width = expected.width as usize;
-    let fits = match (expected.rows, expected.columns) {
-        (Rows::One, _) => sizes == [width],
-        (Rows::Token, Columns::One) => matches!(sizes, [t] if *t >= tokens),
-        (Rows::Token, _) => matches!(sizes, [t, w] if *t >= tokens && *w == width),
-        (Rows::Permuted, _) => matches!(sizes, [_, w] if *w == width),
+    let tensor = &expected.tensor;
+    let (dims, width) = (tensor.ty.dims, tensor.width as usize);
+    let fits = |(dim, size): (&Dim, &usize)| match dim {
+        Dim::Tokens => *size >= tokens,
+        Dim::Rows => true,
+        Dim::Hidden | Dim::TopK => *size == width,
     };
-    if !fits {
-        let names = match expected.rows {
-            Rows::Token => format!(" with T = {tokens} or more"),
-            _ => String::new(),
+    if dims.len() != sizes.len() || !dims.iter().zip(sizes).all(fits) {
+        let size = |dim: &Dim| match dim {
+            Dim::Tokens => format!(" with T = {tokens} or more"),
+            Dim::Rows => String::new(),
+            Dim::Hidden | Dim::TopK => format!(", {} = {width}", dim.letter()),
         };
-        let dims = match expected.columns {
-            Columns::One => String::new(),
-            Columns::Experts => format!(", K = {width}"),
-            Columns::Channels => format!(", H = {width}"),
-        };
-        let expected_shape = format!("{}{names}{dims}", expected.shape);
+        let sized = dims.iter().map(size).collect::<String>();
         return Err(ErrorKind::Shape {
             argument: expected.name.clone(),
-            expected: expected_shape,
+            expected: format!("{}{sized}", tensor.ty.shape()),
             got: sizes.to_vec(),
         });
     }
-    let elements = sizes.iter().try_fold(1usize, |n, s| n.checked_mul(*s)).unwrap_or(usize::MAX);
-    match elements == len {
+    let rows = match tensor.ty.has_rows() {
+        true => sizes[0],
+        false => 1,
+    };
+    let elements = match (tensor.is_dense(), (rows as u64).checked_sub(1)) {
+        (false, Some(before)) => before.saturating_mul(tensor.stride).saturating_add(tensor.width) as usize,
+        _ => sizes.iter().try_fold(1usize, |n, s| n.checked_mul(*s)).unwrap_or(usize::MAX),
+    };
+    // Of rows with a gap between them, the last may have one behind it or not.
+    match elements == len || !tensor.is_dense() && elements <= len {
         true => Ok(()),
         false => Err(ErrorKind::ShapeLength {
             argument: expected.name.clone(),
@@ -141,7 +143,8 @@ pub(crate) fn places(arguments: &[Argument], values: &Values, tokens: u64) -> Re
             });
         }
         // Only a raw address can lie so.
-        let bytes = expected.touched(tokens, value.len).checked_mul(expected.dtype.size() as u64);
+        let touched = expected.tensor.touched(tokens, value.len);
+        let bytes = touched.checked_mul(expected.tensor.dtype.size() as u64);
         match bytes.and_then(|bytes| value.word.checked_add(bytes)).filter(|_| value.word != 0) {
             Some(end) => ends[i] = end,
             None => {
@@ -157,11 +160,45 @@ pub(crate) fn places(arguments: &[Argument], values: &Values, tokens: u64) -> Re
     for output in (0..arguments.len()).rev().filter(|i| written(*i)) {
         for other in 0..arguments.len() {
             let apart = ends[output] <= values[other].word || ends[other] <= values[output].word;
-            if !apart && other != output && ends[other] != 0 {
+            let interleaved = || {
+                let starts = (values[output].word, values[other].word);
+                interleaved(&arguments[output].tensor, &arguments[other].tensor, starts)
+            };
+            if !apart && other != output && ends[other] != 0 && !interleaved() {
                 let name = |i: usize| arguments[i].name.clone();
                 return Err(ErrorKind::Overlap { output: name(output), other: name(other) });
             }
         }
     }
     Ok(())
+}
+
+/// Whether the rows of one lie in the gaps between the rows of the other: two columns of one wider buffer.
+fn interleaved(a: &Tensor, b: &Tensor, (start_a, start_b): (u64, u64)) -> bool {
+    let stride = a.bytes(a.stride);
+    if a.is_dense() || b.is_dense() || stride != b.bytes(b.stride) {
+        return false;
+    }
+    let between = start_b.wrapping_sub(start_a) as i64;
+    let offset = between.rem_euclid(stride as i64) as u64;
+    offset >= a.bytes(a.width) && offset + b.bytes(b.width) <= stride
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seamline_codegen::{DType, Dims, Elem, Role, Strides};
+
+    #[test]
+    fn columns_of_one_buffer_are_apart() {
+        let (dtype, present) = (DType::Bf16, Presence::ALL);
+        let dims =
+            Dims { hidden: 6, top_k: 0, ranks: 1, dtype, wire: dtype, present, strides: Strides::default() };
+        let rows = |stride| Role::Tokens(Elem::Pattern).tensor().bind(&dims, stride);
+        let apart = |start_a, start_b| interleaved(&rows(Some(12)), &rows(Some(12)), (start_a, start_b));
+        assert!(apart(0, 12) && apart(12, 0) && apart(0, 36) && apart(100, 64));
+        assert!(!apart(0, 0) && !apart(0, 10) && !apart(14, 0) && !apart(0, 24));
+        assert!(!interleaved(&rows(Some(12)), &rows(Some(13)), (0, 12)));
+        assert!(!interleaved(&rows(None), &rows(Some(12)), (0, 12)));
+    }
 }

@@ -1,8 +1,9 @@
 //! How a launch will run, in words and numbers.
 
 use crate::kernel::Inner;
-use crate::signature::{Kind, Rows};
+use crate::signature::Kind;
 use seamline_codegen::schedule::{LaunchShape, Schedule};
+use seamline_codegen::tensor::Dim;
 use std::fmt;
 use std::time::Duration;
 
@@ -44,13 +45,14 @@ impl Explanation {
         let (mut bytes_read, mut bytes_written) = (0, 0);
         for (i, argument) in plan.arguments.iter().enumerate() {
             let present = !argument.optional || variant.present().has(seamline_codegen::ParamId(i as u32));
-            let rows = match argument.rows {
+            let tensor = &argument.tensor;
+            let rows = match tensor.ty.dims.first() {
                 _ if !present => 0,
-                Rows::Token => tokens_u64,
-                Rows::Permuted => tokens_u64 * u64::from(program.dims.top_k),
-                Rows::One => tokens_u64.min(1),
+                Some(Dim::Tokens) => tokens_u64,
+                Some(Dim::Rows) => tokens_u64 * u64::from(program.dims.top_k),
+                _ => tokens_u64.min(1),
             };
-            let bytes = rows * argument.width * argument.dtype.size() as u64;
+            let bytes = tensor.bytes(rows * tensor.width);
             match argument.kind {
                 Kind::Input => bytes_read += bytes,
                 Kind::Output => bytes_written += bytes,

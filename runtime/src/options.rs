@@ -17,6 +17,7 @@ pub struct Prepare {
     pub(crate) top_k: Option<u32>,
     pub(crate) dtype: Option<DType>,
     pub(crate) variants: Option<Vec<Vec<String>>>,
+    pub(crate) row_strides: Vec<(String, u32)>,
     pub(crate) exchange_tokens: Option<usize>,
     pub(crate) timeout: Duration,
     pub(crate) lazy: bool,
@@ -34,6 +35,7 @@ impl Prepare {
             top_k: None,
             dtype: None,
             variants: None,
+            row_strides: Vec::new(),
             exchange_tokens: None,
             timeout: Duration::from_secs(30),
             lazy: false,
@@ -75,6 +77,23 @@ impl Prepare {
     pub fn variants(mut self, absent: &[&[&str]]) -> Prepare {
         let names = |names: &&[&str]| names.iter().map(|n| (*n).to_owned()).collect();
         self.variants = Some(absent.iter().map(names).collect());
+        self
+    }
+
+    /// Elements from one row of `argument` to the next, for an input or output whose rows do not follow each other: a
+    /// projection inside a fused one, the half of a wider buffer, padded rows. What lies between rows is neither read nor
+    /// written, and the last row needs nothing behind it. Free in the kernel, which knows it as a constant.
+    ///
+    /// Rows are moved by the widest accesses that their length and stride both divide into, 16 bytes at best.
+    ///
+    /// ```
+    /// # use seamline_runtime::Prepare;
+    /// // Rows of 2880 channels that a GEMM has padded to 3072.
+    /// let options = Prepare::new(256).hidden(2880).row_stride("gemm2_out", 3072);
+    /// ```
+    #[must_use]
+    pub fn row_stride(mut self, argument: &str, elements: u32) -> Prepare {
+        self.row_strides.push((argument.to_owned(), elements));
         self
     }
 

@@ -1,9 +1,9 @@
 //! The kernel's `Args`: words in the order of [`abi::slots`](seamline_codegen::abi::slots).
 
-use crate::signature::{Argument, Kind, Rows};
+use crate::signature::{Argument, Kind};
 use arrayvec::ArrayVec;
 use seamline_codegen::abi::Slot;
-use seamline_codegen::{MAX_ARGS, MAX_RANKS, ParamId};
+use seamline_codegen::{MAX_ARGS, MAX_RANKS, ParamId, Tensor};
 
 /// Most words of an `Args`: an address and a row count per argument, the tokens, the status, and the
 /// exchange's.
@@ -51,10 +51,10 @@ enum Fill {
         argument: usize,
         token_bytes: u64,
     },
-    /// The argument's elements by the row.
+    /// The argument's whole rows.
     Rows {
         argument: usize,
-        width: u64,
+        tensor: Tensor,
     },
     Tokens,
 }
@@ -70,8 +70,8 @@ impl Packing {
                 Slot::Input(ParamId(p)) | Slot::Scalar(ParamId(p)) => (0, Some(word(p as usize))),
                 Slot::Rows(ParamId(p)) => {
                     let argument = p as usize;
-                    debug_assert_eq!(arguments[argument].rows, Rows::Permuted);
-                    (0, Some(Fill::Rows { argument, width: arguments[argument].width }))
+                    debug_assert!(arguments[argument].tensor.is_permuted());
+                    (0, Some(Fill::Rows { argument, tensor: arguments[argument].tensor }))
                 }
                 Slot::Output(_) => {
                     output += 1;
@@ -104,7 +104,7 @@ impl Packing {
         for (at, fill) in &self.fills {
             words[*at] = match *fill {
                 Fill::Word { argument, token_bytes } => values[argument].word + first * token_bytes,
-                Fill::Rows { argument, width } => values[argument].len / width,
+                Fill::Rows { argument, tensor } => tensor.rows(values[argument].len),
                 Fill::Tokens => tokens,
             };
         }

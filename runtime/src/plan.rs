@@ -122,7 +122,15 @@ impl Plan {
 fn programs(graph: &Graph, rank: &Rank, options: &Prepare) -> Result<Vec<(Presence, Program)>, Error> {
     let request =
         Request { hidden: options.hidden, top_k: options.top_k, dtype: options.dtype, ranks: rank.ranks() };
-    let bind = |present| Ok((present, graph.bind(&Dims::bind(graph, &request, present)?)?));
+    let bind = |present| {
+        let dims = options
+            .row_strides
+            .iter()
+            .try_fold(Dims::bind(graph, &request, present)?, |dims, (argument, stride)| {
+                dims.with_row_stride(graph, argument, *stride)
+            })?;
+        Ok((present, graph.bind(&dims)?))
+    };
     presences(graph, options)?.into_iter().map(bind).collect()
 }
 
@@ -182,6 +190,7 @@ impl Agreement {
         let hash: String = graph.fingerprint()[..8].iter().map(|b| format!("{b:02x}")).collect();
         let variants: Vec<_> = programs.iter().map(|(p, _)| describe(graph, *p)).collect();
         let dtype = |d: DType| d.name().to_owned();
+        let strides: Vec<_> = options.row_strides.iter().map(|(a, n)| format!("`{a}` {n}")).collect();
         Agreement(vec![
             ("version of seamline", env!("CARGO_PKG_VERSION").to_owned()),
             ("pattern", graph.name.to_string()),
@@ -190,6 +199,7 @@ impl Agreement {
             ("`top_k`", dims.top_k.to_string()),
             ("`dtype`", dtype(dims.dtype)),
             ("`wire`", dtype(dims.wire)),
+            ("set of row strides", strides.join(", ")),
             ("`max_tokens`", options.max_tokens.to_string()),
             ("set of variants", variants.join("; ")),
             ("`exchange_tokens`", region.map_or(0, |k| k.slots).to_string()),

@@ -146,7 +146,12 @@ mod tests {
             node(Op::call(Operation::AllReduce, &[ValueId(1).into()])),
             node(Op::Add(ValueId(2), ValueId(if crossing { 1 } else { 0 }))),
         ];
-        let out = Output { name: "out".into(), value: ValueId(3), elem: Elem::Pattern, in_place: None };
+        let out = Output {
+            name: "out".into(),
+            value: ValueId(3),
+            role: Role::Tokens(Elem::Pattern),
+            in_place: None,
+        };
         let graph = Graph {
             name: "sum".into(),
             params: vec![x].into(),

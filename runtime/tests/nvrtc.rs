@@ -47,7 +47,7 @@ fn source(hidden: u32) -> (String, Vec<String>) {
         outputs: vec![Output {
             name: "norm_out".into(),
             value: ValueId(4),
-            elem: Elem::Pattern,
+            role: Role::Tokens(Elem::Pattern),
             in_place: None,
         }]
         .into(),

@@ -28,7 +28,7 @@ pub struct Runner {
 /// What a workload gave, and how long that took on the host.
 #[derive(Clone, Debug)]
 pub struct Ran {
-    /// Per rank and output.
+    /// Per rank and output: its rows, one behind the other whatever their stride.
     pub outputs: Vec<Vec<Buffer>>,
     /// From the launch until the results were there.
     pub ran_in: Duration,
@@ -84,7 +84,13 @@ impl Runner {
                 return Err(ErrorKind::Fault(fault).into());
             }
         }
-        Ok(Ran { outputs, ran_in: start.elapsed() })
+        let ran_in = start.elapsed();
+        for (output, bound) in outputs.iter_mut().flat_map(|rank| rank.iter_mut().zip(&program.outputs)) {
+            if !bound.tensor.is_dense() {
+                *output = Buffer::from_bytes(output.dtype(), &bound.tensor.dense(output.bytes()));
+            }
+        }
+        Ok(Ran { outputs, ran_in })
     }
 
     /// Makes the group usable again after a run that failed.
@@ -120,9 +126,8 @@ fn arguments<'a>(program: &Program, workload: &'a Workload, rank: usize) -> &'a 
 
 /// Memory for the outputs: what it overwrites where it is in place, else a pattern that shows what nobody wrote.
 fn unwritten(program: &Program, arguments: &[Argument], tokens: usize) -> Vec<Buffer> {
-    let len = tokens * program.dims.hidden as usize;
     let output = |output: &BoundOutput| {
-        let mut buffer = Buffer::new(output.dtype, len);
+        let mut buffer = Buffer::new(output.tensor.dtype, output.tensor.elements(tokens as u64) as usize);
         match output.in_place.and_then(|id| arguments[id.0 as usize].tensor()) {
             Some(input) => {
                 let bytes = buffer.bytes().len();

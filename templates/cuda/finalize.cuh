@@ -8,11 +8,11 @@ SEAMLINE_DEVICE f32 load_element(NoWeights) { return 1.0f; }
 
 // `sum = fma(row, weight, sum)` from +0.0 for rows k in order, from FIRST on, BATCH rows at a time: all loads of a
 // batch are issued before the first is used. `map` and `weights` are the token's; lane k of each warp reads the batch's
-// index and weight k, and the others have it from there.
+// index and weight k, and the others have it from there. Rows lie STRIDE elements apart.
 //
 // A row index outside 0..P is a dropped expert, counted if it is not -1. Its row is not read, and its weight is -0.0,
 // so that the product is -0.0: what can be added to any value and leave it as it was.
-template <class Spec, int BATCH, int FIRST = 0, class T, class W>
+template <class Spec, int BATCH, int STRIDE, int FIRST = 0, class T, class W>
 SEAMLINE_DEVICE void finalize(f32 (&sum)[LANE], const T* rows, u64 row_count, const i32* map, W weights, int lane,
                               int channels, u32* out_of_range) {
   constexpr int COUNT = Spec::TOP_K - FIRST < BATCH ? Spec::TOP_K - FIRST : BATCH;
@@ -35,7 +35,7 @@ SEAMLINE_DEVICE void finalize(f32 (&sum)[LANE], const T* rows, u64 row_count, co
   SEAMLINE_UNROLL
   for (int k = 0; k < COUNT; k++) {
     const i32 from = (i32)device::shuffle((u32)index, k);
-    load_lane<Constant, Spec::HIDDEN>(row[k], rows + (i64)from * Spec::HIDDEN, lane, from < 0 ? 0 : channels);
+    load_lane<Constant, greatest_common_divisor(Spec::HIDDEN, STRIDE)>(row[k], rows + (i64)from * STRIDE, lane, from < 0 ? 0 : channels);
   }
   SEAMLINE_UNROLL
   for (int k = 0; k < COUNT; k++) {
@@ -44,5 +44,5 @@ SEAMLINE_DEVICE void finalize(f32 (&sum)[LANE], const T* rows, u64 row_count, co
     for (int j = 0; j < LANE; j++) sum[j] = device::fma(get(row[k], j), w, sum[j]);
   }
   if constexpr (FIRST + COUNT < Spec::TOP_K)
-    finalize<Spec, BATCH, FIRST + COUNT>(sum, rows, row_count, map, weights, lane, channels, out_of_range);
+    finalize<Spec, BATCH, STRIDE, FIRST + COUNT>(sum, rows, row_count, map, weights, lane, channels, out_of_range);
 }

@@ -103,10 +103,10 @@ fn misaligned() {
     static MAP: [u128; 4] = [0; 4];
     let address = MAP.as_ptr() as u64;
     assert_error!(
-        launch(|args| args.map = input(address + 4, DType::I32, T * K)),
-        ErrorKind::Misaligned { expected: 16, .. },
+        launch(|args| args.map = input(address + 2, DType::I32, T * K)),
+        ErrorKind::Misaligned { expected: 4, .. },
         "`map` begins at",
-        "multiple of 16 bytes"
+        "multiple of 4 bytes"
     );
     static ROWS: [u128; P * H / 8 + 1] = [0; P * H / 8 + 1];
     let address = ROWS.as_ptr() as u64;

@@ -15,5 +15,6 @@ mod pairs;
 mod patterns;
 mod random;
 mod streams;
+mod strides;
 mod support;
 mod weights;

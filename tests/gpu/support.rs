@@ -107,7 +107,7 @@ impl RankMemory {
         });
         let own = program.outputs.iter().filter(|o| o.in_place.is_none());
         let outputs = own.map(|o| {
-            let mut unwritten = Buffer::new(o.dtype, tokens.max(1) * program.dims.hidden as usize);
+            let mut unwritten = Buffer::new(o.tensor.dtype, o.tensor.elements(tokens.max(1) as u64) as usize);
             unwritten.bytes_mut().fill(UNWRITTEN);
             DeviceBuffer::upload(stream, &unwritten)
         });
@@ -264,7 +264,7 @@ impl Fixture {
         for (rank, memory) in memory.iter().enumerate() {
             let stored = memory.stored(&self.streams[rank], program);
             for (i, output) in program.outputs.iter().enumerate() {
-                let (hidden, size) = (program.dims.hidden as usize, output.dtype.size());
+                let (hidden, size) = (program.dims.hidden as usize, output.tensor.dtype.size());
                 let bytes = tokens * hidden * size;
                 let want = &expected[self.source(program, rank)].outputs[i].bytes()[..bytes];
                 let (got, rest) = stored[i].bytes().split_at(bytes);

@@ -196,7 +196,7 @@ impl Seam {
         let mut equal = true;
         for (rank, outputs) in self.outputs.iter().enumerate() {
             for (i, output) in outputs.iter().enumerate() {
-                let mut buffer = Buffer::new(self.program.outputs[i].dtype, self.tokens * self.hidden);
+                let mut buffer = Buffer::new(self.program.outputs[i].tensor.dtype, self.tokens * self.hidden);
                 let elements = buffer.as_mut_slice::<bf16>().context("an output of another dtype")?;
                 streams.of(rank).memcpy_dtoh(output, elements).context("cannot copy from the GPU")?;
                 streams.of(rank).synchronize().context("the GPU reports an error")?;

@@ -23,17 +23,18 @@ pub fn signature(program: &Program) -> String {
         let id = ParamId(i as u32);
         let present = !param.optional || dims.present.has(id);
         let (shape, dtype) = match present {
-            true => (param.role.shape(), program.param_dtype(id).name()),
-            false => ("absent", ""),
+            true => (program.tensor(id).ty.shape(), program.param_dtype(id).name()),
+            false => ("absent".to_owned(), ""),
         };
-        table.row(["in", &param.name, param.role.type_name(), shape, dtype]);
+        table.row(["in", &param.name, param.role.type_name(), &shape, dtype]);
     }
     for output in &program.outputs {
         let place = match output.in_place {
             Some(id) => format!("in place of {}", program.param(id).name),
             None => String::new(),
         };
-        table.row(["out", &output.name, "Tokens", "[T, H]", output.dtype.name(), &place]);
+        let (ty, tensor) = (output.role.type_name(), &output.tensor);
+        table.row(["out", &output.name, ty, &tensor.ty.shape(), tensor.dtype.name(), &place]);
     }
     format!("{text}\n\n{table}")
 }

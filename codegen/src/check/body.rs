@@ -87,20 +87,13 @@ fn in_place(graph: &Graph, param: ParamId, output: OutputId) -> Option<Kind> {
     let param = graph.param(param);
     let output = &graph.outputs[output.0 as usize];
     let name = param.name.to_string();
-    match param.role {
-        Role::Tokens(_) if param.optional => Some(Kind::InPlaceType { name, ty: "Option<Tokens>" }),
-        Role::Tokens(read) if read != output.elem => {
-            Some(Kind::InPlaceDType { name, read: tokens(read), written: tokens(output.elem) })
+    match (param.role, output.role) {
+        (Role::Tokens(_), _) if param.optional => Some(Kind::InPlaceType { name, ty: "Option<Tokens>" }),
+        (Role::Tokens(_), written) if param.role != written => {
+            Some(Kind::InPlaceDType { name, read: param.role.text(), written: written.text() })
         }
-        Role::Tokens(_) => None,
-        role => Some(Kind::InPlaceType { name, ty: role.type_name() }),
-    }
-}
-
-fn tokens(elem: crate::Elem) -> String {
-    match elem {
-        crate::Elem::Pattern => "Tokens".to_owned(),
-        crate::Elem::Fixed(dtype) => format!("Tokens<{dtype}>"),
+        (Role::Tokens(_), _) => None,
+        (role, _) => Some(Kind::InPlaceType { name, ty: role.type_name() }),
     }
 }
 
@@ -194,21 +187,14 @@ impl Pass<'_> {
 
     fn param(&mut self, id: ParamId) -> Space {
         let param = self.graph.param(id);
-        match param.role {
-            Role::Tokens(_) => Space::TokenChannel,
-            Role::Channels(_) => Space::Channel,
-            Role::PerToken(_) => Space::Token,
-            Role::Scalar => Space::Uniform,
-            Role::Permuted(_) | Role::RowMap | Role::ExpertWeights(_) => {
-                let ty = param.role.type_name();
-                let takes =
-                    |o: &&Operation| o.spec().operands.iter().any(|x| x.kind == OperandKind::Param(ty));
-                let operation = Operation::ALL.iter().find(takes).map_or(String::new(), |o| o.usage());
-                let kind = Kind::NotAValue { name: param.name.to_string(), ty, operation };
-                self.report(At::Value(self.id), kind);
-                Space::TokenChannel
-            }
-        }
+        param.role.tensor().space().unwrap_or_else(|| {
+            let ty = param.role.type_name();
+            let takes = |o: &&Operation| o.spec().operands.iter().any(|x| x.kind == OperandKind::Param(ty));
+            let operation = Operation::ALL.iter().find(takes).map_or(String::new(), |o| o.usage());
+            let kind = Kind::NotAValue { name: param.name.to_string(), ty, operation };
+            self.report(At::Value(self.id), kind);
+            Space::TokenChannel
+        })
     }
 
     fn operands(&mut self, call: &Call) {

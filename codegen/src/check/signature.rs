@@ -1,7 +1,7 @@
 //! Parameters, and what the attribute fixes.
 
 use super::{At, Problem, ProblemKind as Kind};
-use crate::{DType, Elem, Graph, MAX_ARGS, MAX_HIDDEN, MAX_RANKS, MAX_TOP_K, ParamId, Role};
+use crate::{DType, Elem, Graph, MAX_ARGS, MAX_HIDDEN, MAX_RANKS, MAX_TOP_K, ParamId};
 
 /// The bundle's own field.
 const TOKENS: &str = "tokens";
@@ -12,12 +12,12 @@ pub(crate) fn signature(graph: &Graph, problems: &mut Vec<Problem>) {
     dims(graph, &mut report);
     for (i, param) in graph.params.iter().enumerate() {
         let at = At::Param(ParamId(i as u32));
-        if let Some(Elem::Fixed(got)) = elem(param.role)
+        if let Some(Elem::Fixed(got)) = param.role.argument()
             && !DType::FLOATS.contains(&got)
         {
             report(at, Kind::UnsupportedDType { ty: param.role.type_name(), got });
         }
-        if let (true, Some(instead)) = (param.optional, never_optional(param.role)) {
+        if let (true, Some(instead)) = (param.optional, param.role.never_optional()) {
             report(at, Kind::UnsupportedOption { ty: param.role.type_name(), instead });
         }
         let name = param.name.to_string();
@@ -29,10 +29,10 @@ pub(crate) fn signature(graph: &Graph, problems: &mut Vec<Problem>) {
     }
     for (i, output) in graph.outputs.iter().enumerate() {
         let at = At::Output(crate::OutputId(i as u32));
-        if let Elem::Fixed(got) = output.elem
+        if let Some(Elem::Fixed(got)) = output.role.argument()
             && !DType::FLOATS.contains(&got)
         {
-            report(at, Kind::UnsupportedDType { ty: "Tokens", got });
+            report(at, Kind::UnsupportedDType { ty: output.role.type_name(), got });
         }
         let name = output.name.to_string();
         if output.in_place.is_none() && graph.params.iter().any(|p| p.name == output.name) {
@@ -64,27 +64,5 @@ fn dims(graph: &Graph, report: &mut impl FnMut(At, Kind)) {
         if let Some(got) = got.filter(|got| !DType::FLOATS.contains(got)) {
             report(At::Dim(dim), Kind::DimDType { dim, got });
         }
-    }
-}
-
-/// What to write instead of `Option` of `role`, if that is not supported.
-fn never_optional(role: Role) -> Option<&'static str> {
-    match role {
-        Role::Tokens(_) | Role::Channels(_) | Role::PerToken(_) | Role::ExpertWeights(_) => None,
-        Role::Permuted(_) => Some("`finalize` has nothing to sum without rows; take it as `Permuted`"),
-        Role::RowMap => Some("`finalize` finds no rows without a map; take it as `RowMap`"),
-        Role::Scalar => Some("take it as `Scalar` and pass the value that changes nothing, 0.0 or 1.0"),
-    }
-}
-
-/// The dtype argument of a type that can have one.
-fn elem(role: Role) -> Option<Elem> {
-    match role {
-        Role::Tokens(e)
-        | Role::Permuted(e)
-        | Role::ExpertWeights(e)
-        | Role::Channels(e)
-        | Role::PerToken(e) => Some(e),
-        Role::RowMap | Role::Scalar => None,
     }
 }

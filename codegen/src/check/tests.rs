@@ -15,7 +15,7 @@ fn graph(body: &[Op]) -> Graph {
     let reads = (0..3).map(|i| Op::Param(ParamId(i)));
     let nodes = reads.chain(body.iter().copied()).map(|op| Node { op, name: None }).collect::<Vec<_>>();
     let value = ValueId(nodes.len() as u32 - 1);
-    let output = Output { name: "out".into(), value, elem: Elem::Pattern, in_place: None };
+    let output = Output { name: "out".into(), value, role: Role::Tokens(Elem::Pattern), in_place: None };
     Graph {
         name: "p".into(),
         params: params.into(),
@@ -131,7 +131,7 @@ fn a_graph_made_by_hand_is_refused_and_does_not_panic() {
 #[test]
 fn what_is_updated_in_place_has_one_dtype_and_is_tokens() {
     let mut graph = in_place(&[Op::call(Operation::RmsNorm, &[X.into(), W.into(), EPS.into()])]);
-    graph.outputs.to_mut()[0].elem = Elem::Fixed(crate::DType::F32);
+    graph.outputs.to_mut()[0].role = Role::Tokens(Elem::Fixed(crate::DType::F32));
     assert_eq!(names(&graph), ["InPlaceDType"]);
     graph.params.to_mut()[0].role = Role::PerToken(Elem::Pattern);
     assert!(names(&graph).contains(&"InPlaceType"));

@@ -7,7 +7,8 @@ use super::ident;
 use crate::abi::{self, Slot};
 use crate::phases::Phases;
 use crate::program::{Inst, Program, Reg};
-use crate::{ParamId, Role};
+use crate::tensor::{Access, Dim};
+use crate::{ParamId, Tensor};
 use phase::vectors;
 use std::fmt::Write;
 
@@ -47,14 +48,15 @@ pub(super) fn args(program: &Program) -> String {
                     "{constant}{}* in_{};  // {}",
                     program.param_dtype(id),
                     param(id),
-                    program.param(id).role.shape()
+                    program.tensor(id).ty.shape()
                 )
             }
             Slot::Rows(id) => format!("u64 rows_{};", param(id)),
             Slot::Scalar(id) => format!("Scalar in_{};", param(id)),
             Slot::Output(id) => {
                 let output = &program.outputs[id.0 as usize];
-                format!("{}* out_{};  // [T, H]", output.dtype, ident::ascii(&output.name))
+                let tensor = &output.tensor;
+                format!("{}* out_{};  // {}", tensor.dtype, ident::ascii(&output.name), tensor.ty.shape())
             }
             Slot::Tokens => "u64 tokens;".into(),
             Slot::Status => "Status* status;".into(),
@@ -102,6 +104,23 @@ pub(super) fn policy(program: &Program) -> String {
     text + "};\n"
 }
 
+/// Elements from one row of `tensor` to the next.
+fn stride(tensor: &Tensor) -> String {
+    match (tensor.is_dense(), tensor.ty.has(Dim::Hidden)) {
+        (true, true) => "HIDDEN".into(),
+        (true, false) => "TOP_K".into(),
+        (false, _) => tensor.stride.to_string(),
+    }
+}
+
+/// What the place and the length of every row of `tensor` are a multiple of: it decides how wide accesses are.
+fn unit(tensor: &Tensor) -> String {
+    match tensor.is_dense() {
+        true => "HIDDEN".into(),
+        false => tensor.unit().to_string(),
+    }
+}
+
 /// A program with its cut: what the parts of the policy are printed from.
 struct Cut<'a> {
     program: &'a Program,
@@ -122,23 +141,23 @@ impl<'a> Cut<'a> {
     }
 
     /// Loaded parameters for which `which` holds, with the register that loads each.
-    fn loaded(&self, which: impl Fn(Role) -> bool) -> Vec<(Reg, ParamId)> {
+    fn loaded(&self, which: impl Fn(&Tensor) -> bool) -> Vec<(Reg, ParamId)> {
         self.program
             .regs()
             .filter(|(reg, _)| self.phases.phase(*reg).is_some())
             .filter_map(|(reg, line)| match line.inst {
-                Inst::Load(p) if which(self.program.param(p).role) => Some((reg, p)),
+                Inst::Load(p) if which(self.program.tensor(p)) => Some((reg, p)),
                 _ => None,
             })
             .collect()
     }
 
     fn constants(&self) -> Vec<(Reg, ParamId)> {
-        self.loaded(|r| matches!(r, Role::Channels(_)))
+        self.loaded(|t| t.ty.access == Access::Weights)
     }
 
     fn inputs(&self) -> Vec<(Reg, ParamId)> {
-        self.loaded(|r| matches!(r, Role::Tokens(_) | Role::PerToken(_)))
+        self.loaded(|t| t.ty.access == Access::Activations)
     }
 
     /// `struct Row`: what a thread holds of a token from one function to the next.
@@ -148,9 +167,9 @@ impl<'a> Cut<'a> {
         );
         for (_, p) in self.constants().into_iter().chain(self.inputs()) {
             let (dtype, field) = (self.program.param_dtype(p), self.field(p));
-            match self.program.param(p).role {
-                Role::PerToken(_) => writeln!(text, "    f32 {field};"),
-                _ => writeln!(text, "    Packed<{dtype}> {field}[Geo::VECTORS];"),
+            match self.program.tensor(p).ty.has(Dim::Hidden) {
+                false => writeln!(text, "    f32 {field};"),
+                true => writeln!(text, "    Packed<{dtype}> {field}[Geo::VECTORS];"),
             }
             .unwrap();
         }
@@ -175,12 +194,13 @@ impl<'a> Cut<'a> {
         let mut text = String::from(
             "  // Per channel: before the wait.\n  template <class Geo>\n  SEAMLINE_DEVICE void load_constants(const Args& args, Row<Geo>& row) {\n",
         );
-        let lane = |how: &str, field: &str, offset: &str| {
+        let lane = |how: &str, p: ParamId, offset: &str| {
+            let (field, unit) = (self.field(p), unit(self.program.tensor(p)));
             format!(
-                "load_lane<{how}, HIDDEN>(row.{field}[v], args.{field}{offset}, row.lane[v], row.channels[v]);\n"
+                "load_lane<{how}, {unit}>(row.{field}[v], args.{field}{offset}, row.lane[v], row.channels[v]);\n"
             )
         };
-        let constants = self.constants().into_iter().map(|(_, p)| lane("Constant", &self.field(p), ""));
+        let constants = self.constants().into_iter().map(|(_, p)| lane("Constant", p, ""));
         text += &vectors(&constants.collect::<String>());
         text += "  }\n  // Per token: what is needed up to the exchange, after it, or both.\n  template <bool BEFORE, bool AFTER, class Geo>\n  SEAMLINE_DEVICE void load_inputs(const Args& args, Row<Geo>& row) {\n";
         let mut lanes = String::new();
@@ -191,14 +211,14 @@ impl<'a> Cut<'a> {
                 (true, false) => "if constexpr (BEFORE) ",
                 _ => "if constexpr (AFTER) ",
             };
-            match self.program.param(p).role {
-                Role::PerToken(_) => {
+            match self.program.tensor(p).ty.has(Dim::Hidden) {
+                false => {
                     writeln!(text, "    {when}row.{field} = load_element(args.{field} + row.token);").unwrap()
                 }
-                _ => {
+                true => {
                     let how = if self.program.param(p).in_place.is_some() { "InPlace" } else { "Constant" };
                     lanes += when;
-                    lanes += &lane(how, &field, " + row.token * HIDDEN");
+                    lanes += &lane(how, p, &format!(" + row.token * {}", stride(self.program.tensor(p))));
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::expr::{Assignment, Binding, Bound, Scope};
 use super::signature::{Signature, type_text};
 use super::{Diagnostic, OutputSyntax, Place, Reported, nesting, ungrouped};
-use crate::{Elem, Op, ParamId, ValueId};
+use crate::{Elem, Op, ParamId, Role, ValueId};
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::parse::Parser;
@@ -285,7 +285,7 @@ impl Scope<'_> {
         let ty = self.signature.returns.get(i);
         OutputSyntax {
             ident: ident.clone(),
-            elem: ty.map_or(Elem::Pattern, |r| r.elem),
+            role: ty.map_or(Role::Tokens(Elem::Pattern), |r| r.role),
             in_place: self.find(ident).filter(|b| b.mutable).and_then(|b| b.param),
             ty: ty.map_or(Place::of(ident), |r| r.place),
         }

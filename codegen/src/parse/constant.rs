@@ -65,9 +65,9 @@ fn node(Node { op, name }: &Node) -> TokenStream {
     quote!(Node { op: #op, name: #name })
 }
 
-fn output(Output { name, value, elem, in_place }: &Output) -> TokenStream {
-    let (value, elem, in_place) = (value_id(*value), self::elem(*elem), option(in_place.map(param_id)));
-    quote!(GraphOutput { name: Cow::Borrowed(#name), value: #value, elem: #elem, in_place: #in_place })
+fn output(Output { name, value, role, in_place }: &Output) -> TokenStream {
+    let (value, role, in_place) = (value_id(*value), self::role(*role), option(in_place.map(param_id)));
+    quote!(GraphOutput { name: Cow::Borrowed(#name), value: #value, role: #role, in_place: #in_place })
 }
 
 fn op(op: Op) -> TokenStream {
@@ -114,18 +114,11 @@ fn operand(operand: Operand) -> TokenStream {
 }
 
 fn role(role: Role) -> TokenStream {
-    let with = |name: TokenStream, e| {
-        let e = elem(e);
-        quote!(Role::#name(#e))
-    };
-    match role {
-        Role::Tokens(e) => with(quote!(Tokens), e),
-        Role::Permuted(e) => with(quote!(Permuted), e),
-        Role::RowMap => quote!(Role::RowMap),
-        Role::ExpertWeights(e) => with(quote!(ExpertWeights), e),
-        Role::Channels(e) => with(quote!(Channels), e),
-        Role::PerToken(e) => with(quote!(PerToken), e),
-        Role::Scalar => quote!(Role::Scalar),
+    let variant = format_ident!("{}", role.type_name());
+    let elem = role.argument().map(elem);
+    match elem {
+        Some(elem) => quote!(Role::#variant(#elem)),
+        None => quote!(Role::#variant),
     }
 }
 

@@ -7,7 +7,10 @@ use crate::{DType, Elem, Role};
 use proc_macro2::Ident;
 use syn::{FnArg, GenericArgument, GenericParam, Pat, PathArguments, ReturnType, Safety, Type};
 
-const TYPES: [&str; 7] = ["Tokens", "Permuted", "RowMap", "ExpertWeights", "Channels", "PerToken", "Scalar"];
+/// The names of all types.
+fn types() -> impl Iterator<Item = &'static str> + Clone {
+    Role::ALL.iter().map(|role| role.type_name())
+}
 
 /// Parameters and return types.
 #[derive(Debug, Default)]
@@ -40,8 +43,8 @@ pub struct ParamSyntax {
 /// An element of the return type.
 #[derive(Debug)]
 pub struct Return {
-    /// `Tokens<f32>` and the like.
-    pub elem: Elem,
+    /// Its type; `Tokens` where that is not understood.
+    pub role: Role,
     /// Where it is.
     pub place: Place,
 }
@@ -155,19 +158,19 @@ fn param(input: &FnArg, diagnostics: &mut Vec<Reported>) -> Result<ParamSyntax, 
 
 fn returned(ty: &Type, diagnostics: &mut Vec<Reported>) -> Return {
     let place = Place::of(ty);
-    let elem = match role(bare(ty)) {
-        Ok(Role::Tokens(elem)) => elem,
+    let role = match role(bare(ty)) {
+        Ok(role @ Role::Tokens(_)) => role,
         Err(reported) if is_misspelt(&reported.diagnostic) => {
             diagnostics.push(reported);
-            Elem::Pattern
+            Role::Tokens(Elem::Pattern)
         }
         _ => {
             let ty = type_text(ty);
             diagnostics.push(Diagnostic::ReturnType { ty }.at(place));
-            Elem::Pattern
+            Role::Tokens(Elem::Pattern)
         }
     };
-    Return { elem, place }
+    Return { role, place }
 }
 
 /// Whether it says what is wrong with a type of which it is clear which one was meant.
@@ -182,7 +185,7 @@ fn is_misspelt(diagnostic: &Diagnostic) -> bool {
 fn role(ty: &Type) -> Result<Role, Reported> {
     let place = Place::of(ty);
     let unknown =
-        |word: &str| Diagnostic::UnknownType { ty: type_text(ty), hint: hint(word, TYPES) }.at(place);
+        |word: &str| Diagnostic::UnknownType { ty: type_text(ty), hint: hint(word, types()) }.at(place);
     let segment = match ty {
         Type::Path(path) if path.qself.is_none() => path.path.segments.last(),
         Type::Reference(reference) => {
@@ -193,33 +196,21 @@ fn role(ty: &Type) -> Result<Role, Reported> {
     };
     let Some(segment) = segment else { return Err(unknown("")) };
     let name = name(&segment.ident);
-    let takes_elem = match name.as_str() {
-        "RowMap" | "Scalar" => false,
-        name if TYPES.contains(&name) => true,
-        other => return Err(unknown(other)),
-    };
-    let elem = match &segment.arguments {
-        PathArguments::None => Elem::Pattern,
-        PathArguments::AngleBracketed(list) if takes_elem && list.args.len() == 1 => dtype(&list.args[0])?,
+    let Some(role) = Role::from_name(&name) else { return Err(unknown(&name)) };
+    let takes_elem = role.argument().is_some();
+    match &segment.arguments {
+        PathArguments::None => Ok(role),
+        PathArguments::AngleBracketed(list) if takes_elem && list.args.len() == 1 => {
+            Ok(role.with(dtype(&list.args[0])?))
+        }
         _ => {
             let (takes, instead) = match takes_elem {
                 true => ("one dtype", format!("`{name}` or `{name}<f32>`")),
                 false => ("no argument", format!("`{name}`")),
             };
-            return Err(
-                Diagnostic::TypeArguments { ty: name, takes, instead }.at(Place::of(&segment.arguments))
-            );
+            Err(Diagnostic::TypeArguments { ty: name, takes, instead }.at(Place::of(&segment.arguments)))
         }
-    };
-    Ok(match name.as_str() {
-        "Tokens" => Role::Tokens(elem),
-        "Permuted" => Role::Permuted(elem),
-        "RowMap" => Role::RowMap,
-        "ExpertWeights" => Role::ExpertWeights(elem),
-        "Channels" => Role::Channels(elem),
-        "PerToken" => Role::PerToken(elem),
-        _ => Role::Scalar,
-    })
+    }
 }
 
 fn dtype(argument: &GenericArgument) -> Result<Elem, Reported> {
@@ -269,7 +260,7 @@ pub(super) fn type_name(ident: &Ident, diagnostics: &mut Vec<Reported>) -> Ident
     let ty = camel_case(&name);
     let why = match syn::parse_str::<Ident>(&ty) {
         Err(_) => "is not a name",
-        Ok(_) if ty == "Option" || TYPES.contains(&ty.as_str()) => "patterns are written with",
+        Ok(_) if ty == "Option" || types().any(|name| name == ty) => "patterns are written with",
         Ok(_) => return Ident::new(&ty, ident.span()),
     };
     let other = format!("{ty}Pattern");

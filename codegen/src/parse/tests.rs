@@ -82,7 +82,8 @@ fn a_body_with_an_error_leaves_the_signature_and_the_outputs_whole() {
     );
     assert_eq!(names(&parsed), ["Division"]);
     assert_eq!(parsed.signature.params.len(), 2);
-    let outputs = parsed.outputs.iter().map(|o| (o.ident.to_string(), o.elem)).collect::<Vec<_>>();
+    let outputs =
+        parsed.outputs.iter().map(|o| (o.ident.to_string(), o.role.tensor().elem)).collect::<Vec<_>>();
     assert_eq!(outputs, [("b".to_owned(), Elem::Pattern), ("c".to_owned(), Elem::Fixed(DType::F32))]);
 }
 

@@ -3,7 +3,7 @@
 use super::{BoundOutput, Inst, Line, Program, Reg, Space};
 use crate::graph::Operand;
 use crate::phases::Phases;
-use crate::{BindError, Call, Dims, Graph, Op, OutputId, ParamId, Role, ValueId};
+use crate::{BindError, Call, Dims, Graph, Op, OutputId, Param, ParamId, ValueId};
 
 /// Bytes of static shared memory that a block may have on every GPU.
 const SHARED_BYTES: u32 = 48 << 10;
@@ -30,19 +30,21 @@ pub fn lower(graph: &Graph, dims: &Dims) -> Result<Program, BindError> {
         }
         lowering.values.push(results);
     }
+    let mut next = graph.params.len();
+    let outputs = graph.outputs.iter().map(|o| {
+        // What is in place lies where its parameter does; the others follow the parameters.
+        let at = o.in_place.map_or(next, |p| p.0 as usize);
+        next += usize::from(o.in_place.is_none());
+        let tensor = o.role.tensor().bind(dims, dims.strides.of(at));
+        BoundOutput { name: o.name.to_string(), role: o.role, tensor, in_place: o.in_place }
+    });
+    let tensor = |(i, p): (usize, &Param)| p.role.tensor().bind(dims, dims.strides.of(i));
     let program = Program {
         name: graph.name.to_string(),
         dims: *dims,
         params: graph.params.to_vec(),
-        outputs: graph
-            .outputs
-            .iter()
-            .map(|o| BoundOutput {
-                name: o.name.to_string(),
-                dtype: o.elem.bind(dims.dtype),
-                in_place: o.in_place,
-            })
-            .collect(),
+        tensors: graph.params.iter().enumerate().map(tensor).collect(),
+        outputs: outputs.collect(),
         lines: lowering.lines,
     };
     row_sums_fit(&program)?;
@@ -106,12 +108,7 @@ impl Lowering<'_> {
     pub(crate) fn push(&mut self, inst: Inst) -> Reg {
         let operands = || inst.operands().map(|r| &self.lines[r.0 as usize]);
         let space = match inst {
-            Inst::Load(p) => match self.graph.param(p).role {
-                Role::Channels(_) => Space::Channel,
-                Role::PerToken(_) => Space::Token,
-                Role::Scalar => Space::Uniform,
-                _ => Space::TokenChannel,
-            },
+            Inst::Load(p) => self.graph.param(p).role.tensor().space().unwrap_or(Space::TokenChannel),
             Inst::Gather { .. } => Space::TokenChannel,
             Inst::Reduce(..) => Space::Token,
             _ => operands().map(|l| l.space).fold(Space::Uniform, Space::join),
@@ -197,7 +194,7 @@ impl Lowering<'_> {
         let outputs = self.graph.outputs.iter().enumerate().filter(|(_, o)| o.value == id);
         for (i, output) in outputs {
             let unrounded = value.ok_or_else(|| self.absent(id))?;
-            let rounded = self.push(Inst::Round(unrounded, output.elem.bind(self.dims.dtype)));
+            let rounded = self.push(Inst::Round(unrounded, output.role.tensor().elem.bind(self.dims.dtype)));
             self.name(rounded, &output.name);
             self.push(Inst::Store(rounded, OutputId(i as u32)));
             value = Some(rounded);

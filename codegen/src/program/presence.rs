@@ -54,7 +54,12 @@ mod tests {
             Op::Add(ValueId(4), ValueId(5)),
         ];
         let nodes: Vec<_> = reads.into_iter().chain(body).map(|op| Node { op, name: None }).collect();
-        let out = Output { name: "out".into(), value: ValueId(6), elem: Elem::Pattern, in_place: None };
+        let out = Output {
+            name: "out".into(),
+            value: ValueId(6),
+            role: Role::Tokens(Elem::Pattern),
+            in_place: None,
+        };
         let graph = Graph {
             name: "p".into(),
             params: vec![param("x", false), param("before", true), param("after", true)].into(),

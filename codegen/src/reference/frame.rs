@@ -4,7 +4,7 @@ use super::execute::RankResult;
 use super::inputs::{BoundParam, BoundRank};
 use super::real::Real;
 use crate::program::{Inst, Program, Reg, Space};
-use crate::{DType, ParamId};
+use crate::{DType, ParamId, Tensor};
 
 /// Which lines a walk computes: those that no token changes, or those of one token.
 #[derive(Clone, Copy)]
@@ -103,7 +103,7 @@ impl<'a, R: Real> Frame<'a, R> {
             Inst::Store(x, o) => {
                 let o = o.0 as usize;
                 let row = spread(value(x), &mut self.row);
-                R::store(self.program.outputs[o].dtype, row, &mut self.outputs[o]);
+                R::store(self.program.outputs[o].tensor.dtype, row, &mut self.outputs[o]);
             }
             // The ranks meet there, so `run` stops before it.
             Inst::Exchange(_) => {}
@@ -119,19 +119,19 @@ impl<'a, R: Real> Frame<'a, R> {
         token: usize,
         i: usize,
     ) -> u64 {
-        let (top_k, hidden) = (self.program.dims.top_k as usize, self.row.len());
+        let top_k = self.program.dims.top_k as usize;
         let param = |id: ParamId| &self.params[id.0 as usize];
         let (rows, map, weights) = (param(rows), param(map), weights.map(param));
-        let count = rows.len() / hidden;
+        let (count, stride) = rows.rows();
         let mut stray = 0;
         let acc = &mut self.values[i];
         acc.fill(R::default());
-        for at in token * top_k..(token + 1) * top_k {
-            let index = map.index(at);
+        for k in 0..top_k {
+            let index = map.index(token, k);
             match usize::try_from(index) {
                 Ok(index) if index < count => {
-                    let weight = weights.map_or(R::from(1.0), |weights| weights.element(at));
-                    rows.read(index * hidden, &mut self.row);
+                    let weight = weights.map_or(R::from(1.0), |weights| weights.element(token, k));
+                    rows.read(index * stride, &mut self.row);
                     R::accumulate(acc, &self.row, weight);
                 }
                 _ => stray += u64::from(index != -1),
@@ -146,37 +146,49 @@ impl BoundParam<'_> {
     fn load<R: Real>(&self, token: usize, out: &mut [R]) {
         match *self {
             BoundParam::Scalar(x) => out.fill(x.into()),
-            BoundParam::Elements { per_token, .. } => self.read(token * per_token, out),
+            BoundParam::Elements { tensor, .. } => self.read(token * tensor.token_stride() as usize, out),
         }
     }
 
     /// The elements from `start` on.
     fn read<R: Real>(&self, start: usize, out: &mut [R]) {
-        if let BoundParam::Elements { dtype, bytes, .. } = *self {
+        if let BoundParam::Elements { tensor: Tensor { dtype, .. }, bytes } = *self {
             R::load(dtype, &bytes[start * dtype.size()..][..out.len() * dtype.size()], out);
         }
     }
 
-    fn element<R: Real>(&self, at: usize) -> R {
+    /// Element `k` of `token`'s row.
+    fn element<R: Real>(&self, token: usize, k: usize) -> R {
         let mut element = [R::default()];
-        self.read(at, &mut element);
+        self.read(self.at(token, k), &mut element);
         element[0]
     }
 
-    /// An element of a row map.
-    fn index(&self, at: usize) -> i32 {
+    /// The same of a row map.
+    fn index(&self, token: usize, k: usize) -> i32 {
         match self {
-            BoundParam::Elements { dtype: DType::I32, bytes, .. } => {
-                i32::from_ne_bytes(bytes.as_chunks().0[at])
+            BoundParam::Elements { tensor: Tensor { dtype: DType::I32, .. }, bytes } => {
+                i32::from_ne_bytes(bytes.as_chunks().0[self.at(token, k)])
             }
             _ => -1,
         }
     }
 
-    fn len(&self) -> usize {
+    fn at(&self, token: usize, k: usize) -> usize {
         match self {
-            BoundParam::Elements { dtype, bytes, .. } => bytes.len() / dtype.size(),
-            BoundParam::Scalar(_) => 1,
+            BoundParam::Elements { tensor, .. } => token * tensor.token_stride() as usize + k,
+            BoundParam::Scalar(_) => 0,
+        }
+    }
+
+    /// How many rows it has, and how far they lie apart.
+    fn rows(&self) -> (usize, usize) {
+        match self {
+            BoundParam::Elements { tensor, bytes } => {
+                let len = (bytes.len() / tensor.dtype.size()) as u64;
+                (tensor.rows(len) as usize, tensor.stride as usize)
+            }
+            BoundParam::Scalar(_) => (0, 0),
         }
     }
 }

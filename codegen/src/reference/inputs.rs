@@ -2,7 +2,8 @@
 
 use super::Buffer;
 use crate::program::{Class, Program};
-use crate::{DType, Role};
+use crate::tensor::Access;
+use crate::{DType, Tensor};
 
 /// The argument for one parameter.
 #[derive(Clone, Copy, Debug)]
@@ -111,12 +112,7 @@ pub(super) struct BoundRank<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum BoundParam<'a> {
     Scalar(f32),
-    Elements {
-        dtype: DType,
-        bytes: &'a [u8],
-        /// Elements from one token to the next; 0 where the tokens share them.
-        per_token: usize,
-    },
+    Elements { tensor: Tensor, bytes: &'a [u8] },
 }
 
 /// Checks everything that the walk relies on, so that no input makes it read out of bounds.
@@ -168,7 +164,6 @@ fn bind_rank<'a>(
             got: inputs.0.len(),
         });
     }
-    let (hidden, top_k) = (program.dims.hidden as usize, program.dims.top_k as usize);
     let params = program.params.iter().zip(&inputs.0).enumerate().map(|(i, (param, input))| {
         let present = !param.optional || program.dims.present.has(crate::ParamId(i as u32));
         let kind = |expected, got| ReferenceError::Kind {
@@ -178,26 +173,20 @@ fn bind_rank<'a>(
             expected,
             got,
         };
-        let bytes = match (present, param.role, input) {
+        let tensor = &program.tensors[i];
+        let bytes = match (present, tensor.ty.access, input) {
             // No line reads it.
             (false, _, Input::Absent) => return Ok(BoundParam::Scalar(0.0)),
             (false, ..) => return Err(kind("nothing, as the variant lacks it", "a value")),
-            (true, Role::Scalar, Input::Scalar(x)) => return Ok(BoundParam::Scalar(*x)),
-            (true, Role::Scalar, Input::Absent) => return Err(kind("a scalar", "nothing")),
-            (true, Role::Scalar, Input::Bytes(_)) => return Err(kind("a scalar", "bytes")),
+            (true, Access::Value, Input::Scalar(x)) => return Ok(BoundParam::Scalar(*x)),
+            (true, Access::Value, Input::Absent) => return Err(kind("a scalar", "nothing")),
+            (true, Access::Value, Input::Bytes(_)) => return Err(kind("a scalar", "bytes")),
             (true, _, Input::Bytes(bytes)) => *bytes,
             (true, _, Input::Absent) => return Err(kind("bytes", "nothing")),
             (true, _, Input::Scalar(_)) => return Err(kind("bytes", "a scalar")),
         };
-        let (per_token, least) = match param.role {
-            Role::Tokens(_) => (hidden, tokens.saturating_mul(hidden)),
-            Role::RowMap | Role::ExpertWeights(_) => (top_k, tokens.saturating_mul(top_k)),
-            Role::PerToken(_) => (1, tokens),
-            Role::Channels(_) => (0, hidden),
-            // P is what comes.
-            Role::Permuted(_) | Role::Scalar => (0, 0),
-        };
-        let dtype = param.role.dtype(program.dims.dtype);
+        let dtype = tensor.dtype;
+        let least = tensor.elements(tokens as u64).try_into().unwrap_or(usize::MAX);
         let got = bytes.len() / dtype.size();
         if got < least {
             return Err(ReferenceError::TooShort {
@@ -209,7 +198,7 @@ fn bind_rank<'a>(
                 got,
             });
         }
-        Ok(BoundParam::Elements { dtype, bytes, per_token })
+        Ok(BoundParam::Elements { tensor: *tensor, bytes })
     });
     Ok(BoundRank { program, params: params.collect::<Result<_, _>>()? })
 }

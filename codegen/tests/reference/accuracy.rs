@@ -36,7 +36,7 @@ fn error_stays_within_a_few_roundings_of_what_is_stored() {
                     let coarsest = program
                         .outputs
                         .iter()
-                        .map(|o| o.dtype)
+                        .map(|o| o.tensor.dtype)
                         .chain([dtype, program.dims.wire])
                         .map(unit_roundoff)
                         .fold(0.0, f64::max);

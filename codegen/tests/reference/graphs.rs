@@ -87,7 +87,8 @@ impl Builder {
     }
 
     pub fn output(&mut self, name: &'static str, value: ValueId, elem: Elem) -> OutputId {
-        self.outputs.push(Output { name: name.into(), value, elem, in_place: None });
+        let role = Role::Tokens(elem);
+        self.outputs.push(Output { name: name.into(), value, role, in_place: None });
         OutputId(self.outputs.len() as u32 - 1)
     }
 

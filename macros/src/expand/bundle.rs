@@ -3,8 +3,9 @@
 use super::{Names, docs, hidden, levels};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
+use seamline_codegen::ParamId;
 use seamline_codegen::parse::Parsed;
-use seamline_codegen::{ParamId, Role};
+use seamline_codegen::tensor::Access;
 use std::collections::HashSet;
 use syn::ext::IdentExt;
 
@@ -57,7 +58,7 @@ fn fields(parsed: &Parsed) -> Vec<Field> {
         kind: match param.role {
             _ if in_place(ParamId(i as u32)) => Kind::InPlace,
             _ if param.optional => Kind::Optional,
-            Some(Role::Scalar) => Kind::Scalar,
+            Some(role) if role.tensor().access == Access::Value => Kind::Scalar,
             _ => Kind::Input,
         },
     });

@@ -4,6 +4,7 @@ use super::Names;
 use proc_macro2::TokenStream;
 use quote::quote;
 use seamline_codegen::parse::{OutputSyntax, ParamSyntax, Parsed};
+use seamline_codegen::tensor::{Access, Dim};
 use seamline_codegen::{DType, Elem, Fixed, Role};
 use std::fmt::Write;
 use syn::ext::IdentExt;
@@ -23,12 +24,17 @@ pub(super) fn pattern(parsed: &Parsed, names: &Names) -> TokenStream {
             (false, false) => "in",
         };
         let name = param.ident.unraw();
-        let _ = writeln!(text, "| `{name}` | {direction} | `{}` | {} |", role.shape(), dtype(role, fixed));
+        let _ = writeln!(
+            text,
+            "| `{name}` | {direction} | `{}` | {} |",
+            role.tensor().shape(),
+            dtype(role, fixed)
+        );
     }
     for output in parsed.outputs.iter().filter(|o| o.in_place.is_none()) {
-        let role = Role::Tokens(output.elem);
+        let role = output.role;
         let name = output.ident.unraw();
-        let _ = writeln!(text, "| `{name}` | out | `{}` | {} |", role.shape(), dtype(role, fixed));
+        let _ = writeln!(text, "| `{name}` | out | `{}` | {} |", role.tensor().shape(), dtype(role, fixed));
     }
     let meanings = meanings(parsed);
     let dims = dims(fixed);
@@ -41,12 +47,12 @@ pub(super) fn pattern(parsed: &Parsed, names: &Names) -> TokenStream {
 
 /// What the letters of the shapes stand for.
 fn meanings(parsed: &Parsed) -> String {
-    let has = |wanted: fn(Role) -> bool| parsed.signature.params.iter().filter_map(|p| p.role).any(wanted);
+    let has = |dim| parsed.signature.params.iter().filter_map(|p| p.role).any(|r| r.tensor().has(dim));
     let letters = [
         (true, "T is the launch's tokens"),
         (true, "H `hidden`"),
-        (has(|r| matches!(r, Role::RowMap | Role::ExpertWeights(_))), "K `top_k`"),
-        (has(|r| matches!(r, Role::Permuted(_))), "P the rows there are"),
+        (has(Dim::TopK), "K `top_k`"),
+        (has(Dim::Rows), "P the rows there are"),
     ];
     letters.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect::<Vec<_>>().join(", ")
 }
@@ -54,48 +60,30 @@ fn meanings(parsed: &Parsed) -> String {
 /// The docs of a parameter's field.
 pub(super) fn param(param: &ParamSyntax, in_place: bool, fixed: &Fixed) -> String {
     let Some(role) = param.role else { return "Unknown.".to_owned() };
-    let mut text = match role {
-        Role::Scalar => "One f32, by value.".to_owned(),
-        _ => format!("`{}`: `{}` {}.", role.type_name(), role.shape(), dtype(role, fixed)),
+    let tensor = role.tensor();
+    let mut text = match tensor.access {
+        Access::Value => "One f32, by value.".to_owned(),
+        _ => format!("`{}`: `{}` {}.", role.type_name(), tensor.shape(), dtype(role, fixed)),
     };
-    text += match role {
-        Role::Permuted(_) => " Rows grouped by expert. P is the buffer's length divided by H.",
-        Role::RowMap => {
-            " For each token and expert the row that has its product; -1, or anything outside `0..P`, where this rank holds none."
-        }
-        Role::ExpertWeights(_) => " The router's weight of each token's experts.",
-        Role::Channels(_) => {
-            " Constant: read before the kernel in front has finished, so never what that one writes."
-        }
-        _ => "",
-    };
+    if !role.note().is_empty() {
+        let _ = write!(text, " {}", role.note());
+    }
     if in_place {
         text += " Read, then overwritten.";
     } else if param.optional {
-        text += match role {
-            Role::ExpertWeights(_) => " `None`: every weight is 1.",
-            _ => " `None`: nothing is added.",
-        };
+        let _ = write!(text, " `None`: {}.", role.absent());
     }
     text
 }
 
 /// The docs of an output's field.
 pub(super) fn output(output: &OutputSyntax, fixed: &Fixed) -> String {
-    let role = Role::Tokens(output.elem);
-    format!("Written: `{}` {}.", role.shape(), dtype(role, fixed))
+    let tensor = output.role.tensor();
+    format!("Written: `{}` {}.", tensor.shape(), dtype(output.role, fixed))
 }
 
 fn dtype(role: Role, fixed: &Fixed) -> String {
-    let elem = match role {
-        Role::Tokens(e)
-        | Role::Permuted(e)
-        | Role::ExpertWeights(e)
-        | Role::Channels(e)
-        | Role::PerToken(e) => e,
-        _ => Elem::Fixed(role.dtype(DType::F32)),
-    };
-    match (elem, fixed.dtype) {
+    match (role.tensor().elem, fixed.dtype) {
         (Elem::Fixed(d), _) | (Elem::Pattern, Some(d)) => d.to_string(),
         (Elem::Pattern, None) => "the pattern's dtype".to_owned(),
     }

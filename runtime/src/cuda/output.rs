@@ -105,10 +105,11 @@ impl<P> Kernel<P> {
         }
         let outputs = plan.arguments.iter().filter(|a| a.kind == Kind::Output);
         let buffers = outputs.map(|argument| {
-            let bytes = tokens.max(1) * argument.width as usize * argument.dtype.size();
+            let tensor = &argument.tensor;
+            let bytes = tensor.bytes(tensor.elements(tokens.max(1) as u64)) as usize;
             let doing = || format!("allocating {bytes} bytes for `{}`", argument.name);
             let bytes = stream.alloc_zeros(bytes).doing(doing)?;
-            Ok(OutputBuffer { name: argument.name.clone(), dtype: argument.dtype, bytes })
+            Ok(OutputBuffer { name: argument.name.clone(), dtype: argument.tensor.dtype, bytes })
         });
         Ok(Outputs(buffers.collect::<Result<_, Error>>()?))
     }

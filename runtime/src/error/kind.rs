@@ -80,7 +80,7 @@ pub enum ErrorKind {
         /// The argument.
         argument: String,
         /// Its shape, by the names of its dims.
-        shape: &'static str,
+        shape: String,
         /// The tokens of the launch.
         tokens: usize,
         /// Elements that they need.

@@ -9,7 +9,7 @@ use crate::group::{Backend, lock};
 use crate::kernel::Inner;
 use crate::pack::{Value, Values};
 use crate::queue::{Kind as QueueKind, Queue};
-use crate::signature::{Argument, Kind, Rows};
+use crate::signature::{Argument, Kind};
 use crate::variant::Variant;
 use seamline_codegen::abi::STATUS_WORDS;
 use seamline_codegen::{MAX_ARGS, OutputId, ParamId, reference};
@@ -134,7 +134,7 @@ impl<'a> Bound<'a> {
 
     /// What `tokens` tokens from `first` on touch of an argument: where, and how many bytes.
     fn touched(argument: &Argument, value: Value, first: u64, tokens: u64) -> (u64, u64) {
-        let bytes = argument.touched(tokens, value.len) * argument.dtype.size() as u64;
+        let bytes = argument.tensor.bytes(argument.tensor.touched(tokens, value.len));
         (value.word + first * argument.token_bytes(), bytes)
     }
 
@@ -183,10 +183,10 @@ impl<'a> Bound<'a> {
             let (start, bytes) = Self::touched(argument, value, first, tokens);
             let usage = match argument.kind {
                 Kind::InPlace | Kind::Output => Usage::Output,
-                _ if argument.constant => Usage::Weights,
+                _ if argument.is_constant() => Usage::Weights,
                 _ => Usage::Input,
             };
-            debug_assert!(argument.rows != Rows::One || first * argument.token_bytes() == 0);
+            debug_assert!(argument.tensor.is_per_token() || first * argument.token_bytes() == 0);
             spans.push(Span { name: &argument.name, start, bytes, usage });
         }
         let control = self.kernel.rank.control();

@@ -5,8 +5,9 @@ use seamline_codegen::abi::{self, Slot};
 use seamline_codegen::emit::{Module, Target, emit};
 use seamline_codegen::reference::{Buffer, RankOutputs};
 use seamline_codegen::schedule::{DeviceModel, Geometry, LaunchShape, Planner};
+use seamline_codegen::tensor::Access;
 use seamline_codegen::workload::{Argument, Workload};
-use seamline_codegen::{DType, Dims, OutputId, ParamId, Presence, Program, Request, Role};
+use seamline_codegen::{DType, Dims, OutputId, ParamId, Presence, Program, Request};
 use seamline_sim::{DEVICE_LAYER, Launch, Library, Options, Range, Report, SimError, Source, Usage};
 use std::sync::Arc;
 
@@ -120,17 +121,18 @@ impl Group {
 
     fn call_shaped(&self, workload: &Workload, LaunchShape { geometry, clusters }: LaunchShape) -> Call {
         let tokens = workload.tokens();
-        let hidden = self.program.dims.hidden as usize;
         let mut call = Call { launches: Vec::new(), outputs: Vec::new(), tokens };
         for r in 0..self.ranks.len() {
             // What nobody writes must show.
             let outputs = self.program.outputs.iter().enumerate().map(|(o, output)| {
-                let mut buffer = Buffer::new(output.dtype, tokens * hidden);
+                let tensor = &output.tensor;
+                let mut buffer = Buffer::new(tensor.dtype, tensor.elements(tokens as u64) as usize);
                 match output.in_place {
                     Some(p) => match &workload.rank(r)[p.0 as usize] {
-                        Argument::Tensor(t) => buffer
-                            .bytes_mut()
-                            .copy_from_slice(&t.bytes()[..tokens * hidden * output.dtype.size()]),
+                        Argument::Tensor(t) => {
+                            let bytes = buffer.bytes().len();
+                            buffer.bytes_mut().copy_from_slice(&t.bytes()[..bytes]);
+                        }
                         other => panic!("output {o} is in place of {other:?}"),
                     },
                     None => buffer.bytes_mut().fill(0xA5),
@@ -172,9 +174,9 @@ impl Group {
         let mut add = |slot: Slot| match slot {
             Slot::Input(p) => {
                 let param = self.program.param(p);
-                let usage = match param.role {
-                    Role::Channels(_) => Usage::Weights,
-                    _ => Usage::Input,
+                let usage = match self.program.tensor(p).ty.access {
+                    Access::Weights => Usage::Weights,
+                    Access::Activations | Access::Value => Usage::Input,
                 };
                 match (&workload.rank(r)[p.0 as usize], in_place(p)) {
                     (_, Some(o)) => range(param.name.to_string(), &outputs[o], Usage::Output),
@@ -183,7 +185,7 @@ impl Group {
                 }
             }
             Slot::Rows(p) => match &workload.rank(r)[p.0 as usize] {
-                Argument::Tensor(buffer) => (buffer.len() / self.program.dims.hidden as usize) as u64,
+                Argument::Tensor(buffer) => self.program.tensor(p).rows(buffer.len() as u64),
                 other => panic!("rows of {other:?}"),
             },
             Slot::Scalar(p) => match workload.rank(r)[p.0 as usize] {

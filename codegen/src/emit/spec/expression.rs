@@ -2,8 +2,8 @@
 
 use super::Cut;
 use super::phase::Lanes;
-use crate::Role;
 use crate::program::{Inst, Reg};
+use crate::tensor::Access;
 
 impl Cut<'_> {
     /// The name of a computed value.
@@ -20,9 +20,9 @@ impl Cut<'_> {
     pub(super) fn read_scalar(&self, reg: Reg) -> String {
         match self.program.line(reg).inst {
             Inst::Const(bits) => literal(bits),
-            Inst::Load(p) => match self.program.param(p).role {
-                Role::Scalar => format!("args.{}.value", self.field(p)),
-                _ => format!("row.{}", self.field(p)),
+            Inst::Load(p) => match self.program.tensor(p).ty.access {
+                Access::Value => format!("args.{}.value", self.field(p)),
+                Access::Weights | Access::Activations => format!("row.{}", self.field(p)),
             },
             _ if self.carried(reg) => format!("row.{}", self.local(reg)),
             _ => self.local(reg),

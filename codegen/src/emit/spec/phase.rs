@@ -3,10 +3,10 @@
 //! What is computed per channel becomes loops over a lane's channels, as few as possible: a loop ends where something
 //! takes whole lanes, that is before a rounding, a store or a finalize.
 
-use super::{Cut, ident};
+use super::{Cut, ident, stride, unit};
 use crate::program::{Class, Inst, Reduction, Reg};
 use crate::schedule::LANE;
-use crate::{DType, OutputId};
+use crate::{DType, OutputId, ParamId};
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -160,17 +160,17 @@ impl Cut<'_> {
     fn whole_lane(&self, reg: Reg) -> String {
         match self.program.line(reg).inst {
             Inst::Gather { rows, map, weights } => {
-                let weights = match weights {
-                    Some(w) => format!("args.{} + row.token * TOP_K", self.field(w)),
-                    None => "NoWeights{}".into(),
+                let of_token = |p: ParamId| {
+                    format!("args.{} + row.token * {}", self.field(p), stride(self.program.tensor(p)))
                 };
+                let weights = weights.map_or("NoWeights{}".into(), of_token);
+                let (map, apart) = (of_token(map), stride(self.program.tensor(rows)));
                 let rows = self.field(rows);
                 format!(
-                    "{}finalize<Spec, Geo::BATCH>({}, args.{rows}, args.rows{}, args.{} + row.token * TOP_K,\n  {weights}, row.lane[v], row.channels[v], &args.status->out_of_range);\n",
+                    "{}finalize<Spec, Geo::BATCH, {apart}>({}, args.{rows}, args.rows{}, {map},\n  {weights}, row.lane[v], row.channels[v], &args.status->out_of_range);\n",
                     self.array(reg),
                     self.whole(reg),
                     &rows[2..],
-                    self.field(map)
                 )
             }
             Inst::Round(x, dtype) => self.round(reg, x, dtype),
@@ -211,12 +211,18 @@ impl Cut<'_> {
         // What comes of the exchange is NaN by itself when it has failed.
         if self.program.exchanges() && !self.program.line(value).after_exchange {
             let stored = format!("stored{}", output.0);
-            writeln!(text, "Packed<{}> {stored} = {bits};\nnan_if(row.failed, {stored});", bound.dtype)
-                .unwrap();
+            writeln!(
+                text,
+                "Packed<{}> {stored} = {bits};\nnan_if(row.failed, {stored});",
+                bound.tensor.dtype
+            )
+            .unwrap();
             bits = stored;
         }
         text + &format!(
-            "store_lane<Geo::STREAMING, HIDDEN>(args.{to} + row.token * HIDDEN, row.lane[v], row.channels[v], {bits});\n"
+            "store_lane<Geo::STREAMING, {}>(args.{to} + row.token * {}, row.lane[v], row.channels[v], {bits});\n",
+            unit(&bound.tensor),
+            stride(&bound.tensor),
         )
     }
 
