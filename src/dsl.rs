@@ -14,6 +14,7 @@
 //! | [`Channels`] | `[H]` | likewise |
 //! | [`PerToken`] | `[T]` | likewise |
 //! | [`Scalar`] | one value | f32 |
+//! | [`Quantized`] | `[T, H]` | its argument, e4m3; results only |
 //!
 //! T is tokens, H hidden size, K top_k, P permuted rows.
 //!
@@ -51,7 +52,10 @@ mod arithmetic;
 mod operations;
 
 pub use half::{bf16, f16};
-pub use operations::{ExpertWeighting, NormWeight, Uniform, all_reduce, finalize, layer_norm, rms_norm};
+pub use operations::{
+    ExpertWeighting, NormWeight, Uniform, all_reduce, finalize, layer_norm, quant_fp8_per_token, rms_norm,
+};
+pub use seamline_codegen::e4m3;
 
 use std::marker::PhantomData;
 
@@ -89,6 +93,10 @@ pub struct Channels<D = PatternDType>(PhantomData<D>);
 #[derive(Clone, Copy, Debug)]
 pub struct PerToken<D = PatternDType>(PhantomData<D>);
 
+/// What a quantiser gives beside its scales, for the next GEMM to read: `[T, H]`. It can be returned, and nothing else.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantized<D = e4m3>(PhantomData<D>);
+
 /// One f32 for the launch, passed by value.
 #[derive(Clone, Copy, Debug)]
 pub struct Scalar(());
@@ -101,6 +109,7 @@ pub trait Store<To> {}
 impl<D, E> Store<Tokens<E>> for Tokens<D> {}
 impl<D, E> Store<Channels<E>> for Channels<D> {}
 impl<D, E> Store<PerToken<E>> for PerToken<D> {}
+impl<D> Store<Quantized<D>> for Quantized<D> {}
 impl Store<Scalar> for Scalar {}
 impl Store<Scalar> for f32 {}
 impl Store<f32> for f32 {}

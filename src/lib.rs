@@ -78,8 +78,8 @@ pub use seamline_sim as sim;
 pub mod prelude {
     // Writing patterns.
     pub use crate::dsl::{
-        Channels, ExpertWeights, PerToken, Permuted, RowMap, Scalar, Tokens, all_reduce, bf16, f16, finalize,
-        layer_norm, rms_norm,
+        Channels, ExpertWeights, PerToken, Permuted, Quantized, RowMap, Scalar, Tokens, all_reduce, bf16,
+        e4m3, f16, finalize, layer_norm, quant_fp8_per_token, rms_norm,
     };
     pub use crate::fused_pattern;
 

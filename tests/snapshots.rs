@@ -44,6 +44,20 @@ fn ar_residual_layernorm(
     (residual_out, norm_out)
 }
 
+/// Per-token FP8 behind a norm: the row is rounded where it is returned, and quantised as rounded.
+#[fused_pattern]
+fn ar_residual_rmsnorm_fp8(
+    allreduce_in: Tokens,
+    residual_in: Tokens,
+    rms_gamma: Channels,
+    eps: Scalar,
+) -> (Tokens, Tokens, Quantized<e4m3>, PerToken<f32>) {
+    let residual_out = all_reduce(allreduce_in) + residual_in;
+    let norm_out = rms_norm(residual_out, rms_gamma, eps);
+    let (quant_out, scale_out) = quant_fp8_per_token(norm_out);
+    (residual_out, norm_out, quant_out, scale_out)
+}
+
 /// Every shape of value: per token, per channel, one, and literals.
 #[fused_pattern]
 fn arithmetic(x: Tokens, gate: PerToken<f32>, bias: Channels, scale: Scalar) -> Tokens<f32> {
@@ -98,5 +112,6 @@ snapshots! {
     f32_wire_of_2_ranks: F32Wire, dims(4096, 1, 2);
     norm_before_all_reduce_of_4_ranks: NormBeforeAllReduce, dims(4096, 1, 4);
     layer_norm_of_2_ranks: ArResidualLayernorm, dims(8192, 1, 2);
+    fp8_per_token_of_8_ranks: ArResidualRmsnormFp8, dims(7168, 1, 8);
     ragged_hidden: Arithmetic, dims(1001, 1, 1);
 }

@@ -74,6 +74,44 @@ pub fn to_f32(x: f32) -> u32 {
     if x.is_nan() { NAN_32 } else { x.to_bits() }
 }
 
+/// The bits of every NaN that is stored as e4m3.
+pub const NAN_8: u8 = 0x7F;
+
+/// To e4m3, as the Open Compute Project's 8-bit floating point specification has it in its saturating mode: to nearest
+/// even, and what is beyond ±448, infinities too, becomes that.
+#[inline(always)]
+pub fn to_e4m3(x: f32) -> u8 {
+    /// 2^-6, the smallest normal e4m3.
+    const NORMAL: u32 = (127 - 6) << 23;
+    /// What an exponent field gains from e4m3 to binary32.
+    const REBIAS: u32 = (127 - 7) << 23;
+    const LARGEST: u32 = 0x7E;
+
+    let sign = (x.to_bits() & SIGN) >> 24;
+    let magnitude = x.to_bits() & !SIGN;
+    let normal = magnitude.wrapping_add(0x7_FFFF + (magnitude >> 20 & 1)).wrapping_sub(REBIAS) >> 20;
+    // From 2^14 on one ulp of f32 is 2^-9, the step of e4m3's subnormals: the addition rounds to it.
+    let subnormal = (f32::from_bits(magnitude) + 16384.0).to_bits() - 16384f32.to_bits();
+    let stored = if magnitude < NORMAL { subnormal } else { normal };
+    // Far beyond the largest the subtraction has wrapped.
+    let stored = if magnitude >= 448f32.to_bits() { LARGEST } else { stored };
+    if magnitude > INFINITY { NAN_8 } else { (sign | stored) as u8 }
+}
+
+/// From e4m3.
+#[inline(always)]
+pub fn from_e4m3(bits: u8) -> f32 {
+    let sign = u32::from(bits & 0x80) << 24;
+    let magnitude = u32::from(bits & 0x7F);
+    let value = match magnitude {
+        0x7F => f32::NAN,
+        // A subnormal is its fraction times 2^-9.
+        0..8 => magnitude as f32 * f32::from_bits((127 - 9) << 23),
+        _ => f32::from_bits((magnitude << 20) + ((127 - 7) << 23)),
+    };
+    f32::from_bits(sign | value.to_bits())
+}
+
 /// Reads `out.len()` elements of `dtype`. An `i32` converts as `as` does; no arithmetic reads one.
 ///
 /// Reads as many as both sides hold.
@@ -83,6 +121,7 @@ pub fn load(dtype: DType, bytes: &[u8], out: &mut [f32]) {
         DType::F16 => read(bytes, out, |b| from_f16(u16::from_ne_bytes(b))),
         DType::F32 => read(bytes, out, f32::from_ne_bytes),
         DType::I32 => read(bytes, out, |b| i32::from_ne_bytes(b) as f32),
+        DType::E4m3 => read(bytes, out, |[b]| from_e4m3(b)),
     }
 }
 
@@ -95,6 +134,7 @@ pub fn store(dtype: DType, row: &[f32], bytes: &mut [u8]) {
         DType::F16 => write(row, bytes, |x| to_f16(x).to_ne_bytes()),
         DType::F32 => write(row, bytes, |x| to_f32(x).to_ne_bytes()),
         DType::I32 => write(row, bytes, |x| (x as i32).to_ne_bytes()),
+        DType::E4m3 => write(row, bytes, |x| [to_e4m3(x)]),
     }
 }
 
@@ -105,6 +145,7 @@ pub fn round(dtype: DType, row: &mut [f32]) {
         DType::F16 => row.iter_mut().for_each(|x| *x = from_f16(to_f16(*x))),
         DType::F32 => row.iter_mut().for_each(|x| *x = f32::from_bits(to_f32(*x))),
         DType::I32 => row.iter_mut().for_each(|x| *x = *x as i32 as f32),
+        DType::E4m3 => row.iter_mut().for_each(|x| *x = from_e4m3(to_e4m3(*x))),
     }
 }
 
@@ -174,6 +215,34 @@ mod tests {
             assert_eq!(to_bf16(b), if b.is_nan() { NAN_16 } else { bits });
             assert_eq!(to_f16(h), if h.is_nan() { NAN_16 } else { bits });
         }
+    }
+
+    /// Made by `tests/data/e4m3.py` with the package ml_dtypes: values at, next to and halfway between all e4m3s.
+    const E4M3: &str = include_str!("../tests/data/e4m3.txt");
+
+    #[test]
+    fn to_e4m3_agrees_with_ml_dtypes() {
+        let mut cases = 0;
+        for line in E4M3.lines() {
+            let (x, expected) = line.split_once(' ').unwrap();
+            let x = f32::from_bits(u32::from_str_radix(x, 16).unwrap());
+            let expected = u8::from_str_radix(expected, 16).unwrap();
+            assert_eq!(to_e4m3(x), expected, "{x:?}");
+            cases += 1;
+        }
+        assert!(cases > 1500);
+    }
+
+    #[test]
+    fn every_e4m3_survives_and_every_nan_becomes_one() {
+        for bits in 0..=u8::MAX {
+            let x = from_e4m3(bits);
+            assert_eq!(to_e4m3(x), if x.is_nan() { NAN_8 } else { bits });
+        }
+        assert_eq!(
+            [0x01, 0x08, 0x7E, 0xFE, 0x38].map(from_e4m3),
+            [0.001953125, 0.015625, 448.0, -448.0, 1.0]
+        );
     }
 
     #[test]

@@ -44,6 +44,7 @@ operations! {
     AllReduce in all_reduce,
     Finalize in finalize,
     LayerNorm in layer_norm,
+    QuantFp8PerToken in quant_fp8_per_token,
     RmsNorm in rms_norm,
 }
 

@@ -54,9 +54,10 @@ impl Phases {
                 Class::Row => phases[at].reductions.push(reg),
                 Class::Exchange => exchange = Some(at),
                 Class::Source => {}
-                Class::Vector => phases[at].vectors.push(reg),
-                Class::Elementwise if line.space.has_channels() => phases[at].vectors.push(reg),
-                Class::Elementwise => phases[at].scalars.push(reg),
+                Class::Vector | Class::Elementwise if line.space.has_channels() => {
+                    phases[at].vectors.push(reg);
+                }
+                Class::Vector | Class::Elementwise => phases[at].scalars.push(reg),
             }
         }
         Phases { phases, exchange, of, last_use }

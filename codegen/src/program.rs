@@ -52,6 +52,15 @@ pub enum Reduction {
     Sum,
     /// Their squares, each joined by fma, by the same tree.
     SumOfSquares,
+    /// The largest of the magnitudes as bits, so that a NaN wins (contract rule 6).
+    MaxMagnitude,
+}
+
+impl Reduction {
+    /// Whether the partial results are added; else the largest is taken.
+    pub const fn adds(self) -> bool {
+        matches!(self, Reduction::Sum | Reduction::SumOfSquares)
+    }
 }
 
 /// What an instruction works on: who cuts a program, prints or interprets it needs no more of most.
@@ -98,6 +107,10 @@ pub enum Inst {
     DivideBy(Reg, u32),
     /// `1 / sqrt(x)`: an IEEE square root, then an IEEE division.
     InverseSqrt(Reg),
+    /// `1 / x`, IEEE.
+    Reciprocal(Reg),
+    /// The larger of the magnitudes as bits, so that a NaN wins.
+    MaxMagnitude(Reg, Reg),
     /// To `dtype`, to nearest even, NaN canonical, and back to f32 (contract rules 2, 6, 7).
     Round(Reg, DType),
     /// Rank 0's value plus the others' in rank order. The operand is already rounded to the wire.
@@ -118,7 +131,9 @@ impl Inst {
             | Inst::Sub(..)
             | Inst::Mul(..)
             | Inst::DivideBy(..)
-            | Inst::InverseSqrt(_) => Class::Elementwise,
+            | Inst::InverseSqrt(_)
+            | Inst::Reciprocal(_)
+            | Inst::MaxMagnitude(..) => Class::Elementwise,
             Inst::Gather { .. } | Inst::Round(..) | Inst::Store(..) => Class::Vector,
             Inst::Reduce(..) => Class::Row,
             Inst::Exchange(_) => Class::Exchange,
@@ -137,11 +152,14 @@ impl Inst {
             Inst::Neg(x)
             | Inst::DivideBy(x, _)
             | Inst::InverseSqrt(x)
+            | Inst::Reciprocal(x)
             | Inst::Round(x, _)
             | Inst::Exchange(x)
             | Inst::Reduce(x, _)
             | Inst::Store(x, _) => [Some(x), None],
-            Inst::Add(a, b) | Inst::Sub(a, b) | Inst::Mul(a, b) => [Some(a), Some(b)],
+            Inst::Add(a, b) | Inst::Sub(a, b) | Inst::Mul(a, b) | Inst::MaxMagnitude(a, b) => {
+                [Some(a), Some(b)]
+            }
         };
         pair.into_iter().flatten()
     }

@@ -21,6 +21,8 @@ pub enum Role {
     PerToken(Elem),
     /// `Scalar`: one f32, passed by value.
     Scalar,
+    /// `Quantized`: `[T, H]`, what a quantiser gives beside its scales.
+    Quantized(Elem),
 }
 
 impl Role {
@@ -33,6 +35,7 @@ impl Role {
         Role::Channels(Elem::Pattern),
         Role::PerToken(Elem::Pattern),
         Role::Scalar,
+        Role::Quantized(Elem::Fixed(DType::E4m3)),
     ];
 
     /// The type's name in a signature, which is the variant's.
@@ -45,6 +48,7 @@ impl Role {
             Role::Channels(_) => "Channels",
             Role::PerToken(_) => "PerToken",
             Role::Scalar => "Scalar",
+            Role::Quantized(_) => "Quantized",
         }
     }
 
@@ -60,7 +64,8 @@ impl Role {
             | Role::Permuted(e)
             | Role::ExpertWeights(e)
             | Role::Channels(e)
-            | Role::PerToken(e) => Some(e),
+            | Role::PerToken(e)
+            | Role::Quantized(e) => Some(e),
             Role::RowMap | Role::Scalar => None,
         }
     }
@@ -74,6 +79,7 @@ impl Role {
             Role::ExpertWeights(_) => Role::ExpertWeights(elem),
             Role::Channels(_) => Role::Channels(elem),
             Role::PerToken(_) => Role::PerToken(elem),
+            Role::Quantized(_) => Role::Quantized(elem),
             Role::RowMap | Role::Scalar => self,
         }
     }
@@ -81,7 +87,7 @@ impl Role {
     /// What it is in memory.
     pub const fn tensor(self) -> TensorType {
         let (dims, access): (&'static [Dim], Access) = match self {
-            Role::Tokens(_) => (&[Dim::Tokens, Dim::Hidden], Access::Activations),
+            Role::Tokens(_) | Role::Quantized(_) => (&[Dim::Tokens, Dim::Hidden], Access::Activations),
             Role::Permuted(_) => (&[Dim::Rows, Dim::Hidden], Access::Activations),
             Role::RowMap | Role::ExpertWeights(_) => (&[Dim::Tokens, Dim::TopK], Access::Activations),
             Role::Channels(_) => (&[Dim::Hidden], Access::Weights),
@@ -94,6 +100,24 @@ impl Role {
             (None, _) => Elem::Fixed(DType::F32),
         };
         TensorType { dims, elem, access }
+    }
+
+    /// Whether a parameter can be one.
+    pub const fn is_parameter(self) -> bool {
+        !matches!(self, Role::Quantized(_))
+    }
+
+    /// Whether a pattern can return one.
+    pub const fn is_result(self) -> bool {
+        matches!(self, Role::Tokens(_) | Role::PerToken(_) | Role::Quantized(_))
+    }
+
+    /// The dtypes that its argument can be.
+    pub const fn dtypes(self) -> &'static [DType] {
+        match self {
+            Role::Quantized(_) => &[DType::E4m3],
+            _ => &DType::FLOATS,
+        }
     }
 
     /// The type as one writes it: `Tokens<f32>`.
@@ -115,7 +139,7 @@ impl Role {
             Role::Channels(_) => {
                 "Constant: read before the kernel in front has finished, so never what that one writes."
             }
-            Role::Tokens(_) | Role::PerToken(_) | Role::Scalar => "",
+            Role::Tokens(_) | Role::PerToken(_) | Role::Scalar | Role::Quantized(_) => "",
         }
     }
 
@@ -130,7 +154,11 @@ impl Role {
     /// What to write instead of an `Option` of it, if that is not supported.
     pub(crate) const fn never_optional(self) -> Option<&'static str> {
         match self {
-            Role::Tokens(_) | Role::Channels(_) | Role::PerToken(_) | Role::ExpertWeights(_) => None,
+            Role::Tokens(_)
+            | Role::Channels(_)
+            | Role::PerToken(_)
+            | Role::ExpertWeights(_)
+            | Role::Quantized(_) => None,
             Role::Permuted(_) => Some("there is nothing to sum without rows; take it as `Permuted`"),
             Role::RowMap => Some("no rows are found without a map; take it as `RowMap`"),
             Role::Scalar => Some("take it as `Scalar` and pass the value that changes nothing, 0.0 or 1.0"),

@@ -160,7 +160,7 @@ impl Tensor {
         if self.is_per_token() { self.stride } else { 0 }
     }
 
-    /// Bytes of `elements` elements.
+    /// Bytes of `elements` elements that memory holds.
     pub fn bytes(&self, elements: u64) -> u64 {
         elements * self.dtype.size() as u64
     }
@@ -181,7 +181,7 @@ impl Tensor {
     }
 
     fn of_rows(&self, rows: u64) -> u64 {
-        rows.checked_sub(1).map_or(0, |before| before * self.stride + self.width)
+        rows.checked_sub(1).map_or(0, |before| before.saturating_mul(self.stride).saturating_add(self.width))
     }
 }
 

@@ -146,7 +146,7 @@ impl Fill<'_> {
                 });
                 self.rows(&tensor, places)
             }
-            Role::Tokens(_) => self.rows(&tensor, (0..self.tokens).map(token)),
+            Role::Tokens(_) | Role::Quantized(_) => self.rows(&tensor, (0..self.tokens).map(token)),
             Role::Channels(_) => self.rows(&tensor, [Some(Place::Channels)].into_iter()),
             Role::PerToken(_) => {
                 // One row of all tokens, so that it is drawn as one.

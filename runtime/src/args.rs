@@ -4,6 +4,7 @@
 use crate::cuda::slice::{Read, Write};
 use arrayvec::ArrayVec;
 use half::{bf16, f16};
+use seamline_codegen::e4m3;
 use seamline_codegen::reference::Buffer;
 use seamline_codegen::{DType, MAX_ARGS};
 use std::fmt;
@@ -29,7 +30,7 @@ pub enum Arg<'a> {
     InPlace(Output<'a>),
 }
 
-/// An element of a typed slice: `bf16`, `f16`, `f32` or `i32`.
+/// An element of a typed slice: `bf16`, `f16`, `f32`, `i32` or `e4m3`.
 pub trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
     /// Its dtype.
     const DTYPE: DType;
@@ -46,7 +47,7 @@ macro_rules! elements {
         impl Element for $t { const DTYPE: DType = DType::$d; }
     )*};
 }
-elements!(bf16 => Bf16, f16 => F16, f32 => F32, i32 => I32);
+elements!(bf16 => Bf16, f16 => F16, f32 => F32, i32 => I32, e4m3 => E4m3);
 
 /// Memory that a launch reads.
 ///

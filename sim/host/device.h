@@ -122,7 +122,8 @@ SEAMLINE_DEVICE u16 load_index2(const void* p, SEAMLINE_PLACE) { return load_con
   SEAMLINE_STORE_WORDS(name##16, 16) \
   SEAMLINE_STORE_WORDS(name##8, 8)   \
   SEAMLINE_STORE_ONE(name##4, u32)   \
-  SEAMLINE_STORE_ONE(name##2, u16)
+  SEAMLINE_STORE_ONE(name##2, u16)   \
+  SEAMLINE_DEVICE void name##1(void* p, u32 v, bool on, SEAMLINE_PLACE) { checked_store<1>(p, &v, on, Place{file, line}); }
 SEAMLINE_STORE(store)
 SEAMLINE_STORE(store_streaming)
 
@@ -188,6 +189,19 @@ SEAMLINE_DEVICE float from_f16(u16 x) {
   if (exponent == 0) return from_bits(to_bits((float)fraction * from_bits(0x33800000u)) | sign);  // times 2^-24
   return from_bits(sign | (exponent == 31 ? 0x7F800000u : (exponent + 112) << 23) | fraction << 13);
 }
+
+SEAMLINE_DEVICE u32 to_e4m3(float x) {
+  u32 u = to_bits(x), sign = u >> 24 & 0x80u, magnitude = u & 0x7FFFFFFFu;
+  if (magnitude > 0x7F800000u) return 0x7Fu;
+  if (magnitude >= 0x43E00000u) return sign | 0x7Eu;  // 448 and more
+  if (magnitude >= 0x3C800000u) {                     // 2^-6, the least normal
+    u32 rebiased = magnitude - 0x3C000000u;
+    return sign | (rebiased + 0x7FFFFu + (rebiased >> 20 & 1)) >> 20;
+  }
+  // A subnormal is a multiple of 2^-9, which the sum with 2^14 rounds to, because that is the last place of 2^14.
+  return sign | (to_bits(from_bits(magnitude) + 16384.0f) - 0x46800000u);
+}
+SEAMLINE_DEVICE u32 to_e4m3x2(float lo, float hi) { return to_e4m3(lo) | to_e4m3(hi) << 8; }
 
 // Calls a kernel whose one parameter is made of these slots.
 template <class Parameter> SEAMLINE_DEVICE void call(void (*kernel)(Parameter), const u64* slots) { kernel(*(const Parameter*)slots); }

@@ -68,7 +68,18 @@ fn every_kind_of_input_stores_the_references_bits() {
     assert_eq!(cases, 91);
 }
 
-const BODIES: [&str; 7] = [
+const BODIES: [&str; 9] = [
+    "pub fn norm_then_fp8(x: Tokens, w: Channels<f32>, eps: Scalar) -> (Tokens, Quantized<e4m3>, PerToken<f32>) {
+        let y = rms_norm(all_reduce(x), w, eps);
+        let (q, s) = quant_fp8_per_token(y);
+        (y, q, s)
+    }",
+    // Both row reductions end one phase; a scale that is returned before the exchange, and used after it.
+    "pub fn fp8_before(x: Tokens, w: Channels, eps: Scalar) -> (PerToken<bf16>, Tokens, Quantized) {
+        let (q, s) = quant_fp8_per_token(x);
+        let y = all_reduce(rms_norm(x, w, eps)) * s;
+        (s, y, q)
+    }",
     "pub fn layer_norm_of_a_sum(x: Tokens, residual: Tokens, w: Channels<f32>, b: Channels, eps: Scalar) -> (Tokens, Tokens) {
         let sum = all_reduce(x) + residual;
         let y = layer_norm(sum, w, b, eps);
@@ -124,7 +135,7 @@ fn other_bodies_store_the_references_bits() {
             }
         }
     }
-    assert_eq!(cases, 78);
+    assert_eq!(cases, 102);
 }
 
 /// Queues launches of the `tokens` on every rank, and compares each with the reference.
@@ -202,7 +213,15 @@ fn every_body_stores_the_references_bits_on_a_device_with_room_for_few_blocks() 
     }
     assert_eq!(
         waves,
-        ["layer_norm_of_a_sum", "residual_in_place", "no_residual", "no_norm", "sandwich", "norm_first"]
+        [
+            "norm_then_fp8",
+            "layer_norm_of_a_sum",
+            "residual_in_place",
+            "no_residual",
+            "no_norm",
+            "sandwich",
+            "norm_first"
+        ]
     );
 }
 

@@ -1,6 +1,6 @@
 //! The operations that are called by name.
 
-use super::{Channels, ExpertWeights, Permuted, RowMap, Scalar, Tokens};
+use super::{Channels, ExpertWeights, PerToken, Permuted, Quantized, RowMap, Scalar, Tokens, e4m3};
 use std::marker::PhantomData;
 
 mod sealed {
@@ -99,4 +99,22 @@ pub fn layer_norm<D>(
     _eps: impl Uniform,
 ) -> Tokens<f32> {
     Tokens(PhantomData)
+}
+
+/// Quantises each token's row to FP8 (E4M3) by a scale of its own: the row, and the scale that gives it back, `q · scale`.
+///
+/// The scale is the row's largest magnitude over 448, and at least 1 / (448 · 512), so that a row of zeros has one: as
+/// vLLM's dynamic per-token quantisation has it (`dynamic_per_token_scaled_fp8_quant`), which divides by the scale where this
+/// multiplies by its inverse.
+///
+/// # Shapes
+/// `x [T, H]`, results `[T, H]` in e4m3 and `[T]` in f32. The first can be returned, as `Quantized<e4m3>`, and read by
+/// nothing; the second is a value, returned as `PerToken<f32>`.
+///
+/// # Rounding
+/// In f32: `scale = max(max|x| / 448, 1 / (448 · 512))`, `q = x · (1 / scale)`, each written operation rounded once,
+/// divisions as IEEE 754 has them. `q` is rounded to e4m3 to nearest even; what is beyond ±448 becomes that. A NaN in a row makes
+/// its scale NaN and the whole row 0x7F; an infinity makes the scale infinite, itself NaN and all else zero.
+pub fn quant_fp8_per_token<D>(_x: Tokens<D>) -> (Quantized<e4m3>, PerToken<f32>) {
+    (Quantized(PhantomData), PerToken(PhantomData))
 }

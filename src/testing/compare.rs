@@ -88,12 +88,12 @@ impl Expected {
         for (rank, (got, (exact, ideal))) in outputs.iter().zip(expected).enumerate() {
             let differs = |output: usize| {
                 let at = first_difference(&exact.outputs[output], &got[output])?;
-                let hidden = program.dims.hidden as usize;
+                let width = program.outputs[output].tensor.width as usize;
                 Some(Difference {
                     rank,
                     output: program.outputs[output].name.clone(),
-                    token: at / hidden,
-                    channel: at % hidden,
+                    token: at / width,
+                    channel: at % width,
                     expected: Element::of(&exact.outputs[output], at),
                     got: Element::of(&got[output], at),
                 })

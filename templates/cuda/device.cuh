@@ -59,7 +59,7 @@ SEAMLINE_DEVICE void store_cluster(float* p, u32 rank, float x) {
   asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(remote), "f"(x) : "memory");
 }
 
-// Global memory. An access moves 16 or 8 bytes from or to the words at `w`, or 4 or 2 bytes. Each is predicated: one
+// Global memory. An access moves 16 or 8 bytes from or to the words at `w`, or 4, 2 or 1 bytes. Each is predicated: one
 // that is off touches nothing and reads zero, without a branch. `const` loads read what nobody writes during the
 // kernel; the others may follow a store of this thread.
 #define SEAMLINE_LOAD(name, op)                                                                      \
@@ -124,6 +124,10 @@ SEAMLINE_DEVICE u16 load_index2(const void* p) {
   }                                                                                                                \
   SEAMLINE_DEVICE void name##2(void* p, u16 v, bool on) {                                                          \
     asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u16 [%0], %1;}" ::"l"(p), "h"(v), "r"((u32)on) \
+                 : "memory");                                                                                      \
+  }                                                                                                                \
+  SEAMLINE_DEVICE void name##1(void* p, u32 v, bool on) {                                                          \
+    asm volatile("{.reg .pred on; setp.ne.u32 on, %2, 0; @on " op ".u8 [%0], %1;}" ::"l"(p), "r"(v), "r"((u32)on)  \
                  : "memory");                                                                                      \
   }
 SEAMLINE_STORE(store, "st.global")
@@ -221,6 +225,12 @@ SEAMLINE_DEVICE u32 to_bf16x2(float lo, float hi) {
 SEAMLINE_DEVICE u32 to_f16x2(float lo, float hi) {
   u32 d;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(hi), "f"(lo));
+  return d;
+}
+// To nearest even, to at most 448 in magnitude, NaN to 0x7F.
+SEAMLINE_DEVICE u32 to_e4m3x2(float lo, float hi) {
+  u16 d;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(d) : "f"(hi), "f"(lo));
   return d;
 }
 SEAMLINE_DEVICE float from_f16(u16 x) {

@@ -12,6 +12,9 @@ struct bf16 {
 struct f16 {
   u16 bits;
 };
+struct e4m3 {
+  unsigned char bits;
+};
 typedef float f32;
 
 // A scalar argument: one 8-byte slot.
@@ -29,7 +32,12 @@ SEAMLINE_CONSTEXPR int round_up(int x, int to) { return (x + to - 1) / to * to; 
 
 SEAMLINE_DEVICE f32 neg(f32 x) { return device::from_bits(device::to_bits(x) ^ 0x80000000u); }
 
-// A lane as stored: 4 words of 16-bit elements, or 8 words of f32.
+// The larger of two magnitudes as bits, so that a NaN wins.
+SEAMLINE_DEVICE f32 max_magnitude(f32 a, f32 b) {
+  return device::from_bits(device::max(device::to_bits(a) & 0x7FFFFFFFu, device::to_bits(b) & 0x7FFFFFFFu));
+}
+
+// A lane as stored: 2 words of e4m3, 4 of 16-bit elements, or 8 of f32.
 template <class T>
 struct Packed {
   u32 w[LANE * sizeof(T) / 4];
@@ -56,10 +64,17 @@ SEAMLINE_DEVICE void pack(Packed<f32>& to, const f32 (&x)[LANE]) {
   for (int w = 0; w < LANE; w++) to.w[w] = x[w] != x[w] ? CANONICAL_NAN : device::to_bits(x[w]);
 }
 
+// What is beyond 448 becomes that.
+SEAMLINE_DEVICE void pack(Packed<e4m3>& to, const f32 (&x)[LANE]) {
+  SEAMLINE_UNROLL
+  for (int w = 0; w < LANE / 4; w++)
+    to.w[w] = device::to_e4m3x2(x[4 * w], x[4 * w + 1]) | device::to_e4m3x2(x[4 * w + 2], x[4 * w + 3]) << 16;
+}
+
 // A row of H elements is as aligned as its size allows; lanes of a ragged row are moved by narrower accesses.
 template <class T, int HIDDEN>
 struct Access {
-  static constexpr int BYTES = greatest_common_divisor(HIDDEN * int(sizeof(T)), 16);
+  static constexpr int BYTES = greatest_common_divisor(HIDDEN * int(sizeof(T)), LANE * sizeof(T) < 16 ? 8 : 16);
   static constexpr int WIDTH = BYTES / int(sizeof(T));  // elements
 };
 
@@ -103,6 +118,7 @@ struct Store {
   SEAMLINE_DEVICE void put8(void* p, const u32* w, bool on) { device::store8(p, w, on); }
   SEAMLINE_DEVICE void put4(void* p, u32 v, bool on) { device::store4(p, v, on); }
   SEAMLINE_DEVICE void put2(void* p, u16 v, bool on) { device::store2(p, v, on); }
+  SEAMLINE_DEVICE void put1(void* p, u32 v, bool on) { device::store1(p, v, on); }
 };
 template <>
 struct Store<true> {
@@ -110,6 +126,7 @@ struct Store<true> {
   SEAMLINE_DEVICE void put8(void* p, const u32* w, bool on) { device::store_streaming8(p, w, on); }
   SEAMLINE_DEVICE void put4(void* p, u32 v, bool on) { device::store_streaming4(p, v, on); }
   SEAMLINE_DEVICE void put2(void* p, u16 v, bool on) { device::store_streaming2(p, v, on); }
+  SEAMLINE_DEVICE void put1(void* p, u32 v, bool on) { device::store_streaming1(p, v, on); }
 };
 
 template <bool STREAMING, int HIDDEN, class T>
@@ -125,15 +142,17 @@ SEAMLINE_DEVICE void store_lane(T* row, int lane, int channels, const Packed<T>&
       Store<STREAMING>::put8(to + i, w, i < channels);
     else if constexpr (Unit::BYTES == 4)
       Store<STREAMING>::put4(to + i, *w, i < channels);
+    else if constexpr (Unit::BYTES == 2)
+      Store<STREAMING>::put2(to + i, (u16)(*w >> (i * int(sizeof(T)) % 4 * 8)), i < channels);
     else
-      Store<STREAMING>::put2(to + i, (u16)(*w >> (i % 2 * 16)), i < channels);
+      Store<STREAMING>::put1(to + i, *w >> (i % 4 * 8), i < channels);
   }
 }
 
 // What a launch that has failed stores, and what it takes for its peers' rows.
 template <class T>
 SEAMLINE_DEVICE void nan_if(bool failed, Packed<T>& p) {
-  constexpr u32 WORD = sizeof(T) == 2 ? 0x7FFF7FFFu : CANONICAL_NAN;
+  constexpr u32 WORD = sizeof(T) == 1 ? 0x7F7F7F7Fu : sizeof(T) == 2 ? 0x7FFF7FFFu : CANONICAL_NAN;
   SEAMLINE_UNROLL
   for (int w = 0; w < int(sizeof(p) / 4); w++) p.w[w] = failed ? WORD : p.w[w];
 }
@@ -142,3 +161,24 @@ SEAMLINE_DEVICE void nan_if(bool failed, Packed<T>& p) {
 SEAMLINE_DEVICE f32 load_element(const f32* p) { return device::from_bits(device::load_index4(p)); }
 SEAMLINE_DEVICE f32 load_element(const bf16* p) { return device::from_bits((u32)device::load_index2(p) << 16); }
 SEAMLINE_DEVICE f32 load_element(const f16* p) { return device::from_f16(device::load_index2(p)); }
+
+// What storing x as T leaves of it.
+template <class T>
+SEAMLINE_DEVICE f32 rounded(f32 x) {
+  const f32 lane[LANE] = {x, x, x, x, x, x, x, x};
+  Packed<T> packed;
+  pack(packed, lane);
+  return get(packed, 0);
+}
+
+// Stores a value per token that is rounded to T.
+template <class T>
+SEAMLINE_DEVICE void store_element(T* p, f32 x) {
+  const f32 lane[LANE] = {x, x, x, x, x, x, x, x};
+  Packed<T> packed;
+  pack(packed, lane);
+  if constexpr (sizeof(T) == 4)
+    device::store4(p, packed.w[0], true);
+  else
+    device::store2(p, (u16)packed.w[0], true);
+}

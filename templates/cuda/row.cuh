@@ -36,6 +36,14 @@ struct Site {
 SEAMLINE_DEVICE f32 add_square(f32 sum, f32 x) { return device::fma(x, x, sum); }
 SEAMLINE_DEVICE f32 existing(f32 x, int j, int channels) { return j < channels ? x : 0.0f; }
 
+// How two partial results of a row reduction are joined. Both begin from +0.0.
+struct Sum {
+  SEAMLINE_DEVICE f32 join(f32 a, f32 b) { return a + b; }
+};
+struct MaxMagnitude {
+  SEAMLINE_DEVICE f32 join(f32 a, f32 b) { return max_magnitude(a, b); }
+};
+
 // Partial sums of a token's blocks of 256 channels, twice: a sum's readers are past the barrier of the next sum before
 // the one after it writes here again.
 template <class Spec>
@@ -76,7 +84,7 @@ struct Cluster {
   // The row sum's fixed tree over what each lane has summed in order: a butterfly over the 32 lanes of a block of 256
   // channels; block b joins chain b mod 4 in index order; (c0 + c1) + (c2 + c3). It depends on H alone, not on how the
   // row is dealt.
-  template <int SUMS>
+  template <class Fold, int SUMS>
   __device__ __forceinline__ void reduce(const Site<Spec, Geo>& at, const f32 (&partial)[SUMS][Geo::VECTORS],
                                          f32 (&total)[SUMS]) {
     typedef RowSums<Spec> Sums;
@@ -91,7 +99,7 @@ struct Cluster {
         const int block = at.lane[v] / 32;
         f32 x = at.channels[v] > 0 ? partial[s][v] : 0.0f;
         SEAMLINE_UNROLL
-        for (u32 mask = 16; mask > 0; mask >>= 1) x = x + device::shuffle_xor(x, mask);
+        for (u32 mask = 16; mask > 0; mask >>= 1) x = Fold::join(x, device::shuffle_xor(x, mask));
         if ((at.FULL || block < Sums::BLOCKS) && to < Geo::CTAS) {
           if constexpr (Geo::CTAS > 1)
             device::store_cluster(buffer + s * Sums::STRIDE + block, to, x);
@@ -106,8 +114,8 @@ struct Cluster {
       f32 chain[4] = {0.0f, 0.0f, 0.0f, 0.0f};
       SEAMLINE_UNROLL
       for (int b = 0; b < Sums::BLOCKS; b++)
-        chain[b % 4] = chain[b % 4] + device::load_shared(buffer + s * Sums::STRIDE + b);
-      total[s] = (chain[0] + chain[1]) + (chain[2] + chain[3]);
+        chain[b % 4] = Fold::join(chain[b % 4], device::load_shared(buffer + s * Sums::STRIDE + b));
+      total[s] = Fold::join(Fold::join(chain[0], chain[1]), Fold::join(chain[2], chain[3]));
     }
   }
 };

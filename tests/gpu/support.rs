@@ -264,7 +264,7 @@ impl Fixture {
         for (rank, memory) in memory.iter().enumerate() {
             let stored = memory.stored(&self.streams[rank], program);
             for (i, output) in program.outputs.iter().enumerate() {
-                let (hidden, size) = (program.dims.hidden as usize, output.tensor.dtype.size());
+                let (hidden, size) = (output.tensor.width as usize, output.tensor.dtype.size());
                 let bytes = tokens * hidden * size;
                 let want = &expected[self.source(program, rank)].outputs[i].bytes()[..bytes];
                 let (got, rest) = stored[i].bytes().split_at(bytes);

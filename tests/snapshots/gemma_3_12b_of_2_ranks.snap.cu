@@ -72,7 +72,7 @@ struct Spec {
         partial1[0][v] = add_square(partial1[0][v], row.exchanged[v][j]);
       }
     }
-    cluster.reduce(row, partial1, total1);
+    cluster.template reduce<Sum>(row, partial1, total1);
     const f32 r7 = total1[0];
     const f32 r8 = device::divide(r7, 3840.0f);
     const f32 r9 = r8 + args.in_eps.value;
@@ -96,7 +96,7 @@ struct Spec {
         partial2[0][v] = add_square(partial2[0][v], get(row.r15[v], j));
       }
     }
-    cluster.reduce(row, partial2, total2);
+    cluster.template reduce<Sum>(row, partial2, total2);
     const f32 r20 = total2[0];
     const f32 r21 = device::divide(r20, 3840.0f);
     const f32 r22 = r21 + args.in_eps.value;

@@ -78,7 +78,7 @@ struct Spec {
         partial1[0][v] = add_square(partial1[0][v], get(row.r7[v], j));
       }
     }
-    cluster.reduce(row, partial1, total1);
+    cluster.template reduce<Sum>(row, partial1, total1);
     const f32 r11 = total1[0];
     const f32 r12 = device::divide(r11, 1536.0f);
     const f32 r13 = r12 + args.in_eps.value;

@@ -69,7 +69,7 @@ struct Spec {
         partial0[0][v] = add_square(partial0[0][v], get(row.r5[v], j));
       }
     }
-    cluster.reduce(row, partial0, total0);
+    cluster.template reduce<Sum>(row, partial0, total0);
     const f32 r9 = total0[0];
     const f32 r10 = device::divide(r9, 7168.0f);
     const f32 r11 = r10 + args.in_eps.value;

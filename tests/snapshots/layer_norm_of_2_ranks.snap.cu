@@ -80,7 +80,7 @@ struct Spec {
         partial1[0][v] = partial1[0][v] + get(row.r5[v], j);
       }
     }
-    cluster.reduce(row, partial1, total1);
+    cluster.template reduce<Sum>(row, partial1, total1);
     const f32 r10 = total1[0];
     const f32 r11 = device::divide(r10, 8192.0f);
     f32 partial2[1][Geo::VECTORS], total2[1];
@@ -93,7 +93,7 @@ struct Spec {
         partial2[0][v] = add_square(partial2[0][v], row.r12[v][j]);
       }
     }
-    cluster.reduce(row, partial2, total2);
+    cluster.template reduce<Sum>(row, partial2, total2);
     const f32 r13 = total2[0];
     const f32 r14 = device::divide(r13, 8192.0f);
     const f32 r15 = r14 + args.in_eps.value;

@@ -76,7 +76,7 @@ struct Spec {
         partial1[0][v] = add_square(partial1[0][v], get(row.r5[v], j));
       }
     }
-    cluster.reduce(row, partial1, total1);
+    cluster.template reduce<Sum>(row, partial1, total1);
     const f32 r9 = total1[0];
     const f32 r10 = device::divide(r9, 8192.0f);
     const f32 r11 = r10 + args.in_eps.value;

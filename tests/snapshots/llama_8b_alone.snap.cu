@@ -61,7 +61,7 @@ struct Spec {
         partial0[0][v] = add_square(partial0[0][v], get(row.r3[v], j));
       }
     }
-    cluster.reduce(row, partial0, total0);
+    cluster.template reduce<Sum>(row, partial0, total0);
     const f32 r7 = total0[0];
     const f32 r8 = device::divide(r7, 4096.0f);
     const f32 r9 = r8 + args.in_eps.value;

@@ -61,7 +61,7 @@ struct Spec {
         partial0[0][v] = add_square(partial0[0][v], get(row.in_x[v], j));
       }
     }
-    cluster.reduce(row, partial0, total0);
+    cluster.template reduce<Sum>(row, partial0, total0);
     const f32 r3 = total0[0];
     const f32 r4 = device::divide(r3, 4096.0f);
     const f32 r5 = r4 + args.in_eps.value;
@@ -95,7 +95,7 @@ struct Spec {
         partial2[0][v] = add_square(partial2[0][v], get(row.r13[v], j));
       }
     }
-    cluster.reduce(row, partial2, total2);
+    cluster.template reduce<Sum>(row, partial2, total2);
     const f32 r16 = total2[0];
     const f32 r17 = device::divide(r16, 4096.0f);
     const f32 r18 = r17 + args.in_eps.value;

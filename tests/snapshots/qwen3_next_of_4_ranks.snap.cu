@@ -84,7 +84,7 @@ struct Spec {
         partial1[0][v] = add_square(partial1[0][v], get(row.r7[v], j));
       }
     }
-    cluster.reduce(row, partial1, total1);
+    cluster.template reduce<Sum>(row, partial1, total1);
     const f32 r13 = total1[0];
     const f32 r14 = device::divide(r13, 2048.0f);
     const f32 r15 = r14 + args.in_eps.value;

@@ -104,11 +104,16 @@ impl<'a> Names<'a> {
             Inst::Sub(a, b) => format!("{} - {}", name(a), name(b)),
             Inst::Mul(a, b) => format!("{} * {}", name(a), name(b)),
             Inst::DivideBy(x, n) => format!("{} / {n}", name(x)),
+            Inst::Reciprocal(x) => format!("1 / {}", name(x)),
+            Inst::MaxMagnitude(a, b) => format!("max(|{}|, |{}|)", name(a), name(b)),
             Inst::InverseSqrt(x) => format!("1 / sqrt({})", name(x)),
             Inst::Round(x, DType::F32) => format!("{} as f32", name(x)),
             Inst::Round(x, dtype) => format!("round {} to {dtype}", name(x)),
             Inst::Exchange(x) => format!("sum over ranks of {}", name(x)),
             Inst::Reduce(x, Reduction::SumOfSquares) => format!("sum over channels of {}^2", name(x)),
+            Inst::Reduce(x, Reduction::MaxMagnitude) => {
+                format!("largest magnitude over channels of {}", name(x))
+            }
             Inst::Reduce(x, Reduction::Sum) => format!("sum over channels of {}", name(x)),
             Inst::Store(x, id) => {
                 let output = &self.program.outputs[id.0 as usize].name;

@@ -3,7 +3,7 @@
 use super::{At, Fact, MAX_COLLECTIVES, Problem, ProblemKind as Kind};
 use crate::op::{OperandKind, Operation, ResultSpec};
 use crate::program::Space;
-use crate::{Call, Graph, Op, Operand, OutputId, ParamId, Role, ValueId};
+use crate::{Call, Elem, Graph, Op, Operand, OutputId, ParamId, Role, ValueId};
 
 /// Checks every operation by itself and in what it depends on. A wrong operand is reported where it is
 /// used, and the value is taken for what it was meant to be, so that one mistake gives one message.
@@ -60,7 +60,7 @@ pub(crate) fn results(graph: &Graph, facts: &[Fact], problems: &mut Vec<Problem>
         } else if fact.optional {
             Some(Kind::OptionalOutput { name })
         } else {
-            (fact.space != Space::TokenChannel).then(|| Kind::OutputShape { name, got: shape(fact.space) })
+            shape_of_output(name, fact, output.role)
         };
         problems.extend(kind.map(|kind| Problem { at: At::Output(OutputId(i as u32)), kind }));
     }
@@ -76,6 +76,30 @@ pub(crate) fn results(graph: &Graph, facts: &[Fact], problems: &mut Vec<Problem>
             problems.push(Problem { at: At::Dim(dim), kind: Kind::DimWithoutUse { dim, needs } });
         }
     }
+}
+
+/// Whether a value is what its type in the return type says.
+fn shape_of_output(name: String, fact: Fact, role: Role) -> Option<Kind> {
+    let expected = match role {
+        Role::Quantized(elem) => (Some(Space::TokenChannel), Some(elem)),
+        role => (role.tensor().space(), None),
+    };
+    if expected == (Some(fact.space), fact.quantized.map(Elem::Fixed)) {
+        return None;
+    }
+    let text = |space: Option<Space>, quantized: Option<Elem>| match (space, quantized) {
+        (space, None) => space.map_or("no value", shape).to_owned(),
+        (_, Some(Elem::Fixed(dtype))) => format!("quantised to {dtype}"),
+        (_, Some(Elem::Pattern)) => "quantised".to_owned(),
+    };
+    let instead = match (fact.quantized, fact.space) {
+        (Some(dtype), _) => format!("write `{}`", Role::Quantized(Elem::Fixed(dtype)).text()),
+        (None, Space::TokenChannel) => "write `Tokens`".to_owned(),
+        (None, Space::Token) => "write `PerToken<f32>`".to_owned(),
+        (None, Space::Uniform | Space::Channel) => "combine it with a [T, H] value first".to_owned(),
+    };
+    let (got, ty) = (text(Some(fact.space), fact.quantized.map(Elem::Fixed)), role.text());
+    Some(Kind::OutputShape { name, got, ty, expected: text(expected.0, expected.1), instead })
 }
 
 /// The name of a collective.
@@ -230,19 +254,28 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether operand `i` is always there; reports it if not.
+    /// Whether operand `i` is always there, as a value; reports it if not.
     fn present(&mut self, x: ValueId, i: usize, user: &str) -> bool {
-        let optional = self.fact(x).optional;
+        let Fact { optional, quantized, .. } = self.fact(x);
+        let user = user.to_owned();
         if optional {
-            let kind = Kind::OptionalOperand { name: self.name(x), user: user.to_owned() };
+            let kind = Kind::OptionalOperand { name: self.name(x), user };
+            self.report(At::Operand(self.id, i), kind);
+        } else if quantized.is_some() {
+            let kind = Kind::QuantizedOperand { name: self.name(x), user };
             self.report(At::Operand(self.id, i), kind);
         }
-        !optional
+        !optional && quantized.is_none()
     }
 
     /// An absent operand adds nothing, and must not decide the shape either.
     fn sum(&mut self, a: ValueId, b: ValueId) -> Space {
         let (left, right) = (self.fact(a), self.fact(b));
+        for (x, fact, i) in [(a, left, 0), (b, right, 1)] {
+            if fact.quantized.is_some() {
+                self.present(x, i, "a sum");
+            }
+        }
         let space = left.space.join(right.space);
         let widens = match (left.optional, right.optional) {
             (true, true) => {
@@ -261,11 +294,12 @@ impl Pass<'_> {
         space
     }
 
-    /// The name of an optional parameter.
+    /// The name of a value, if it has one.
     fn name(&self, id: ValueId) -> String {
-        match self.graph.op(id) {
-            Op::Param(p) => self.graph.param(p).name.to_string(),
-            _ => format!("{:?}", id),
+        match (self.graph.op(id), &self.graph.nodes[id.0 as usize].name) {
+            (Op::Param(p), _) => self.graph.param(p).name.to_string(),
+            (_, Some(name)) => name.to_string(),
+            _ => "this value".to_owned(),
         }
     }
 }

@@ -34,12 +34,20 @@ super::catalog! {
             got: DType,
         },
         /// A parameter or output of a dtype that it cannot have.
-        #[error("`{ty}<{got}>` is not supported: write bf16, f16 or f32, or leave `<{got}>` out for the pattern's dtype")]
+        #[error("`{ty}<{got}>` is not supported: write {instead}")]
         UnsupportedDType {
             /// The type.
             ty: &'static str,
             /// Its argument.
             got: DType,
+            /// What to write.
+            instead: String,
+        },
+        /// A parameter of a type that only results have.
+        #[error("`{ty}` is what a quantiser gives, and no operation reads it: take the rows as `Tokens`")]
+        ResultType {
+            /// The type.
+            ty: &'static str,
         },
         /// `Option` of a type that cannot be absent.
         #[error("`Option<{ty}>` is not supported: {instead}")]
@@ -161,13 +169,27 @@ super::catalog! {
             /// The most.
             max: usize,
         },
-        /// A returned value without tokens or channels.
-        #[error("`{name}` is {got}, and only [T, H] values can be returned: combine it with one first")]
+        /// A quantised value where a number is needed.
+        #[error("`{name}` is quantised for storage, and {user} needs a value: return it, and compute with what it was made of")]
+        QuantizedOperand {
+            /// The value.
+            name: String,
+            /// What needs a value.
+            user: String,
+        },
+        /// A returned value of another shape than its type.
+        #[error("`{name}` is {got}, and is returned as `{ty}`, which is {expected}: {instead}")]
         OutputShape {
             /// The output.
             name: String,
             /// Its shape.
-            got: &'static str,
+            got: String,
+            /// The type in the return type.
+            ty: String,
+            /// What that is.
+            expected: String,
+            /// What to write.
+            instead: String,
         },
         /// An `Option` returned as it is.
         #[error("`{name}` may be absent, so it cannot be returned: add it to something that is always there")]

@@ -1,7 +1,7 @@
 //! Parameters, and what the attribute fixes.
 
 use super::{At, Problem, ProblemKind as Kind};
-use crate::{DType, Elem, Graph, MAX_ARGS, MAX_HIDDEN, MAX_RANKS, MAX_TOP_K, ParamId};
+use crate::{DType, Elem, Graph, MAX_ARGS, MAX_HIDDEN, MAX_RANKS, MAX_TOP_K, ParamId, Role};
 
 /// The bundle's own field.
 const TOKENS: &str = "tokens";
@@ -12,10 +12,10 @@ pub(crate) fn signature(graph: &Graph, problems: &mut Vec<Problem>) {
     dims(graph, &mut report);
     for (i, param) in graph.params.iter().enumerate() {
         let at = At::Param(ParamId(i as u32));
-        if let Some(Elem::Fixed(got)) = param.role.argument()
-            && !DType::FLOATS.contains(&got)
-        {
-            report(at, Kind::UnsupportedDType { ty: param.role.type_name(), got });
+        if !param.role.is_parameter() {
+            report(at, Kind::ResultType { ty: param.role.type_name() });
+        } else {
+            dtype(at, param.role, &mut report);
         }
         if let (true, Some(instead)) = (param.optional, param.role.never_optional()) {
             report(at, Kind::UnsupportedOption { ty: param.role.type_name(), instead });
@@ -29,11 +29,7 @@ pub(crate) fn signature(graph: &Graph, problems: &mut Vec<Problem>) {
     }
     for (i, output) in graph.outputs.iter().enumerate() {
         let at = At::Output(crate::OutputId(i as u32));
-        if let Some(Elem::Fixed(got)) = output.role.argument()
-            && !DType::FLOATS.contains(&got)
-        {
-            report(at, Kind::UnsupportedDType { ty: output.role.type_name(), got });
-        }
+        dtype(at, output.role, &mut report);
         let name = output.name.to_string();
         if output.in_place.is_none() && graph.params.iter().any(|p| p.name == output.name) {
             let hint = ", or mark the parameter `mut` and assign to it for an update in place";
@@ -45,6 +41,19 @@ pub(crate) fn signature(graph: &Graph, problems: &mut Vec<Problem>) {
     let got = graph.params.len() + graph.outputs.iter().filter(|o| o.in_place.is_none()).count();
     if got > MAX_ARGS {
         report(At::Pattern, Kind::TooManyArguments { got, max: MAX_ARGS });
+    }
+}
+
+/// The argument of a type is one that it can have.
+fn dtype(at: At, role: Role, report: &mut impl FnMut(At, Kind)) {
+    if let Some(Elem::Fixed(got)) = role.argument()
+        && !role.dtypes().contains(&got)
+    {
+        let instead = match role.dtypes() {
+            [one] => format!("`{}`", role.with(Elem::Fixed(*one)).text()),
+            _ => format!("bf16, f16 or f32, or leave `<{got}>` out for the pattern's dtype"),
+        };
+        report(at, Kind::UnsupportedDType { ty: role.type_name(), got, instead });
     }
 }
 

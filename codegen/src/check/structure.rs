@@ -6,7 +6,7 @@
 
 use super::{At, Problem, ProblemKind as Kind};
 use crate::op::OperandKind;
-use crate::{Call, Graph, Op, Operand, OutputId, ParamId};
+use crate::{Call, Graph, Op, Operand, OutputId, ParamId, ValueId};
 
 /// Checks what all other checks rely on.
 pub(super) fn structure(graph: &Graph, problems: &mut Vec<Problem>) {
@@ -43,6 +43,15 @@ pub(super) fn structure(graph: &Graph, problems: &mut Vec<Problem>) {
         {
             report(At::Value(id), format!("value {} is result {i} of {:?}", id.0, called.op));
         }
+        let is_tuple = |x: ValueId| {
+            let operation = graph.nodes.get(x.0 as usize).and_then(|n| n.op.operation());
+            operation.is_some_and(|o| o.spec().results.len() > 1)
+        };
+        if !matches!(node.op, Op::Result(..)) {
+            for operand in node.op.operands().filter(|x| is_tuple(*x)) {
+                report(At::Value(id), format!("value {} reads value {}, which is several", id.0, operand.0));
+            }
+        }
         // A kernel has one place for what it loads of a parameter.
         if let Op::Param(param) = node.op
             && graph.nodes[..id.0 as usize].iter().any(|earlier| earlier.op == node.op)
@@ -61,6 +70,10 @@ pub(super) fn structure(graph: &Graph, problems: &mut Vec<Problem>) {
         let at = At::Output(OutputId(i as u32));
         if output.value.0 as usize >= graph.nodes.len() {
             report(at, format!("`{}` is value {} of {}", output.name, output.value.0, graph.nodes.len()));
+        }
+        let returned = graph.nodes.get(output.value.0 as usize).and_then(|n| n.op.operation());
+        if returned.is_some_and(|o| o.spec().results.len() > 1) {
+            report(at, format!("`{}` is value {}, which is several", output.name, output.value.0));
         }
         let back = |p: ParamId| graph.params.get(p.0 as usize).and_then(|p| p.in_place);
         if output.in_place.is_some_and(|p| back(p) != Some(OutputId(i as u32))) {

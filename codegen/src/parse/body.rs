@@ -142,6 +142,18 @@ impl Scope<'_> {
 
     fn binding(&mut self, local: &Local) {
         let init = local.init.as_ref().filter(|init| init.diverge.is_none());
+        if let (Pat::Tuple(pat), Some(init)) = (&local.pat, init)
+            && let Some(names) = pat.elems.iter().map(result_name).collect::<Option<Vec<_>>>()
+            && let Some(results) =
+                self.results(&init.expr, &names.iter().map(|n| n.map(|p| &p.ident)).collect::<Vec<_>>())
+        {
+            for (p, bound) in names.into_iter().zip(results) {
+                if let Some(p) = p {
+                    self.bind(&p.ident, Binding { bound, mutable: p.mutability.is_some(), param: None });
+                }
+            }
+            return;
+        }
         let fresh = self.nodes.len();
         let bound = match init.map(|init| (&local.pat, &*init.expr)) {
             // `let (a, b) = (x, y)`: the pattern is reported.
@@ -304,6 +316,15 @@ impl Scope<'_> {
                 self.report(Diagnostic::MutNotReturned { name }.at(place));
             }
         }
+    }
+}
+
+/// The name that a result is given, or nothing for `_`; `None` for any other pattern.
+fn result_name(pat: &Pat) -> Option<Option<&syn::PatIdent>> {
+    match pat {
+        Pat::Ident(p) if p.by_ref.is_none() && p.subpat.is_none() => Some(Some(p)),
+        Pat::Wild(_) => Some(None),
+        _ => None,
     }
 }
 

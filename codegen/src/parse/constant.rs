@@ -145,6 +145,7 @@ fn dtype(dtype: DType) -> TokenStream {
         DType::F16 => quote!(DType::F16),
         DType::F32 => quote!(DType::F32),
         DType::I32 => quote!(DType::I32),
+        DType::E4m3 => quote!(DType::E4m3),
     }
 }
 

@@ -124,7 +124,7 @@ catalog! {
         #[error("a pattern returns what its kernel writes: add `-> Tokens`, or `-> (Tokens, Tokens)` for two outputs")]
         NoReturnType {},
         /// A return type that is not `Tokens`.
-        #[error("a pattern returns `Tokens`, and this is `{ty}`: write `Tokens`, or `Tokens<f32>` for a dtype of its own")]
+        #[error("a pattern returns `Tokens`, `PerToken` or `Quantized`, and this is `{ty}`: write `Tokens`, or `Tokens<f32>` for a dtype of its own")]
         ReturnType {
             /// The type.
             ty: String,
@@ -154,6 +154,16 @@ catalog! {
         LetPattern {
             /// The pattern.
             pattern: String,
+        },
+        /// An operation with several results where one value stands.
+        #[error("`{usage}` gives {count} results: take them apart first, `let ({names}) = …;`")]
+        SeveralResults {
+            /// How it is called.
+            usage: String,
+            /// How many results it has.
+            count: usize,
+            /// As many names.
+            names: String,
         },
         /// `let x: T`.
         #[error("a `let` takes no type: values are f32 until they are returned; remove `: {ty}`")]

@@ -193,6 +193,9 @@ impl<'a> Scope<'a> {
                 }
             }
             Expr::Call(call) => match self.call(call) {
+                Some((Op::Call(made), _)) if made.operation.spec().results.len() > 1 => {
+                    Err(several(made.operation))
+                }
                 Some(made) => Ok(made),
                 None => return Bound::Unknown,
             },
@@ -209,6 +212,35 @@ impl<'a> Scope<'a> {
                 Bound::Unknown
             }
         }
+    }
+
+    /// The results of a call of an operation that has several, as many as `names`; `None` if `e` is something else.
+    pub fn results(&mut self, e: &Expr, names: &[Option<&Ident>]) -> Option<Vec<Bound>> {
+        let Expr::Call(call) = ungrouped(e) else { return None };
+        let operation = match ungrouped(&call.func) {
+            Expr::Path(path) => Operation::from_name(&name(&path.path.segments.last()?.ident))?,
+            _ => return None,
+        };
+        let count = operation.spec().results.len();
+        if count == 1 {
+            return None;
+        }
+        let unknown = vec![Bound::Unknown; names.len()];
+        let Some((op, operands)) = self.call(call) else { return Some(unknown) };
+        if count != names.len() {
+            self.report(several(operation).at(Place::of(e)));
+            return Some(unknown);
+        }
+        let of = self.node(op, Place::of(e), operands);
+        let result = |(i, name): (usize, &Option<&Ident>)| match name {
+            Some(name) => {
+                let id = self.node(Op::Result(of, i as u32), Place::of(name), vec![Place::of(e)]);
+                self.nodes[id.0 as usize].name = Some((*name).clone());
+                Bound::Value(id)
+            }
+            None => Bound::Unknown,
+        };
+        Some(names.iter().enumerate().map(result).collect())
     }
 
     pub fn macro_call(&mut self, mac: &syn::Macro) {
@@ -272,6 +304,13 @@ impl<'a> Scope<'a> {
         let places = || call.args.iter().map(Place::of).collect();
         understood.then(|| (Op::Call(Call::new(operation, &operands)), places()))
     }
+}
+
+/// What to say where an operation with several results is not taken apart.
+fn several(operation: Operation) -> Diagnostic {
+    let count = operation.spec().results.len();
+    let names = ["a", "b", "c", "d"].into_iter().take(count).collect::<Vec<_>>().join(", ");
+    Diagnostic::SeveralResults { usage: operation.usage(), count, names }
 }
 
 /// The f32 of a literal, by its bits.

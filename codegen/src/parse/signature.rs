@@ -159,7 +159,7 @@ fn param(input: &FnArg, diagnostics: &mut Vec<Reported>) -> Result<ParamSyntax, 
 fn returned(ty: &Type, diagnostics: &mut Vec<Reported>) -> Return {
     let place = Place::of(ty);
     let role = match role(bare(ty)) {
-        Ok(role @ Role::Tokens(_)) => role,
+        Ok(role) if role.is_result() => role,
         Err(reported) if is_misspelt(&reported.diagnostic) => {
             diagnostics.push(reported);
             Role::Tokens(Elem::Pattern)

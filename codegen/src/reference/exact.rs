@@ -18,6 +18,11 @@ impl Real for f32 {
         f32::sqrt(self)
     }
 
+    fn max_magnitude(self, other: f32) -> f32 {
+        let magnitude = |x: f32| x.to_bits() & 0x7FFF_FFFF;
+        f32::from_bits(magnitude(self).max(magnitude(other)))
+    }
+
     fn load(dtype: DType, bytes: &[u8], out: &mut [f32]) {
         numerics::load(dtype, bytes, out);
     }
@@ -81,6 +86,7 @@ fn reduce(row: &[f32], reduction: Reduction) -> f32 {
     match reduction {
         Reduction::Sum => tree(row, |acc, x| acc + x),
         Reduction::SumOfSquares => tree(row, |acc, x| x.mul_add(x, acc)),
+        Reduction::MaxMagnitude => row.iter().fold(0.0, |largest: f32, x| largest.max_magnitude(*x)),
     }
 }
 

@@ -4,6 +4,7 @@ use super::execute::RankResult;
 use super::inputs::{BoundParam, BoundRank};
 use super::real::Real;
 use crate::program::{Inst, Program, Reg, Space};
+use crate::tensor::Dim;
 use crate::{DType, ParamId, Tensor};
 
 /// Which lines a walk computes: those that no token changes, or those of one token.
@@ -89,6 +90,8 @@ impl<'a, R: Real> Frame<'a, R> {
             }
             Inst::Neg(x) => unary(out, value(x), |x| -x),
             Inst::DivideBy(x, n) => unary(out, value(x), |x| x / R::from(n as f32)),
+            Inst::Reciprocal(x) => unary(out, value(x), |x| R::from(1.0) / x),
+            Inst::MaxMagnitude(a, b) => binary(out, value(a), value(b), R::max_magnitude),
             Inst::InverseSqrt(x) => unary(out, value(x), |x| R::from(1.0) / x.sqrt()),
             Inst::Add(a, b) => binary(out, value(a), value(b), |a, b| a + b),
             Inst::Sub(a, b) => binary(out, value(a), value(b), |a, b| a - b),
@@ -102,8 +105,12 @@ impl<'a, R: Real> Frame<'a, R> {
             }
             Inst::Store(x, o) => {
                 let o = o.0 as usize;
-                let row = spread(value(x), &mut self.row);
-                R::store(self.program.outputs[o].tensor.dtype, row, &mut self.outputs[o]);
+                let tensor = &self.program.outputs[o].tensor;
+                let row = match tensor.ty.has(Dim::Hidden) {
+                    true => spread(value(x), &mut self.row),
+                    false => value(x),
+                };
+                R::store(tensor.dtype, row, &mut self.outputs[o]);
             }
             // The ranks meet there, so `run` stops before it.
             Inst::Exchange(_) => {}

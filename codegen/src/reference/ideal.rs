@@ -38,6 +38,13 @@ impl Real for f64 {
         f64::sqrt(self)
     }
 
+    fn max_magnitude(self, other: f64) -> f64 {
+        match self.is_nan() || other.is_nan() {
+            true => f64::NAN,
+            false => self.abs().max(other.abs()),
+        }
+    }
+
     fn load(dtype: DType, bytes: &[u8], out: &mut [f64]) {
         const CHUNK: usize = 256;
         let mut chunk = [0.0; CHUNK];
@@ -59,6 +66,7 @@ impl Real for f64 {
         match reduction {
             Reduction::Sum => row.iter().sum(),
             Reduction::SumOfSquares => row.iter().map(|x| x * x).sum(),
+            Reduction::MaxMagnitude => row.iter().fold(0.0, |largest, x| largest.max_magnitude(*x)),
         }
     }
 

@@ -23,6 +23,9 @@ pub(super) trait Real:
     /// The square root, correctly rounded.
     fn sqrt(self) -> Self;
 
+    /// The larger of the magnitudes; of a NaN and anything, the NaN.
+    fn max_magnitude(self, other: Self) -> Self;
+
     /// Reads elements of `dtype`.
     fn load(dtype: DType, bytes: &[u8], out: &mut [Self]);
 

@@ -242,6 +242,22 @@ pub fn layer_norm() -> Graph {
     g.build()
 }
 
+/// A norm of the sum over ranks, stored as e4m3 with a scale a token.
+pub fn fp8_per_token() -> Graph {
+    let mut g = Builder::new("fp8_per_token");
+    let x = g.value("x", TOKENS);
+    let sum = g.op(Op::call(Operation::AllReduce, &[x.into()]));
+    let pair = g.op(Op::call(Operation::QuantFp8PerToken, &[sum.into()]));
+    let [fp8, scale] = [0, 1].map(|i| g.op(Op::Result(pair, i)));
+    let e4m3 = Elem::Fixed(DType::E4m3);
+    for (name, value, role) in
+        [("fp8", fp8, Role::Quantized(e4m3)), ("scale", scale, Role::PerToken(Elem::Fixed(DType::F32)))]
+    {
+        g.outputs.push(Output { name: name.into(), value, role, in_place: None });
+    }
+    g.build()
+}
+
 /// All that are about a few roundings from the mathematics, whatever the inputs.
 pub fn all() -> [Graph; 8] {
     [k2(None), k2(Some(DType::F32)), gemma(), sum(), finalize(), sandwich(), norm_then_sum(), gated()]

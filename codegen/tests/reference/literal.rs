@@ -217,3 +217,33 @@ fn every_bit_of_a_layer_norm_is_as_written_out() {
         }
     }
 }
+
+#[test]
+fn every_bit_of_a_token_in_fp8_is_as_written_out() {
+    let graph = graphs::fp8_per_token();
+    for (i, kind) in [Kind::Ordinary].into_iter().chain(Kind::HOSTILE).enumerate() {
+        for hidden in [1usize, 7, 264, 2880] {
+            let binding = Binding { hidden: hidden as u32, ranks: 2, ..Binding::default() };
+            let program = binding.bind(&graph);
+            let workload = Workload::new(&program, 5, i as u64, kind);
+            let got = reference::run(&program, &workload.inputs(), 5).unwrap();
+            let [a, b] = [0, 1].map(|rank| workload.rank(rank)[0].tensor().unwrap().to_f32());
+            let x: Vec<f32> = a.iter().zip(b).map(|(a, b)| a + b).collect();
+            let (mut fp8, mut scales) = (Vec::new(), Vec::new());
+            for row in x.chunks(hidden) {
+                let largest = match row.iter().any(|x| x.is_nan()) {
+                    true => f32::NAN,
+                    false => row.iter().fold(0f32, |largest, x| largest.max(x.abs())),
+                };
+                let least = 1.0 / (448.0 * 512.0);
+                let scale = if largest / 448.0 < least { least } else { largest / 448.0 };
+                scales.push(stored(DType::F32, scale));
+                fp8.extend(row.iter().map(|x| seamline_codegen::e4m3::from_f32(x * (1.0 / scale)).0));
+            }
+            for rank in &got {
+                assert_eq!(rank.outputs[0].bytes(), fp8, "{kind} H={hidden}");
+                assert_eq!(bits(&rank.outputs[1]), scales, "{kind} H={hidden}");
+            }
+        }
+    }
+}

@@ -271,6 +271,13 @@ impl Writer {
             writeln!(self.body, "    let out = -({});", rest.join(" + ")).unwrap();
             outputs.push(("out".to_owned(), None));
         }
+        let rows = self.values.iter().filter(|v| v.space == Space::TokenChannel).map(|v| v.name.clone());
+        let rows = rows.collect::<Vec<_>>();
+        if !rows.is_empty() && self.once_in(3) && outputs.len() < 4 && self.params.len() < 22 {
+            let x = rows[self.rng.usize(..rows.len())].clone();
+            writeln!(self.body, "    let (fp8, scale) = quant_fp8_per_token({x});").unwrap();
+            outputs.extend(["fp8", "scale"].map(|name| (name.to_owned(), None)));
+        }
         self.rng.shuffle(&mut outputs);
         self.text(collective, &outputs)
     }
@@ -289,7 +296,9 @@ impl Writer {
             };
             writeln!(text, "    {}{name}: {ty},", if *mutable { "mut " } else { "" }).unwrap();
         }
-        let types = outputs.iter().map(|(_, param)| match param {
+        let types = outputs.iter().map(|(name, param)| match param {
+            None if name == "fp8" => "Quantized<e4m3>".to_owned(),
+            None if name == "scale" => format!("PerToken{}", DTYPES[self.rng.usize(..DTYPES.len())]),
             Some(param) => format!("Tokens{}", self.params[*param].dtype),
             None => format!("Tokens{}", DTYPES[self.rng.usize(..DTYPES.len())]),
         });

@@ -236,7 +236,7 @@ impl Call {
                 let size = got.dtype().size();
                 let elements = got.bytes().chunks(size).zip(expected.bytes().chunks(size));
                 if let Some((i, (g, e))) = elements.enumerate().find(|(_, (g, e))| g != e) {
-                    let hidden = program.dims.hidden as usize;
+                    let hidden = program.outputs[o].tensor.width as usize;
                     let name = &program.outputs[o].name;
                     return Some(format!(
                         "rank {rank} `{name}` [{}, {}] of {} tokens is {g:02x?}, expected {e:02x?}",

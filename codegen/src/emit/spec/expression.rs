@@ -66,6 +66,9 @@ impl Cut<'_> {
             Inst::Sub(a, b) => format!("{} - {}", read(a), read(b)),
             Inst::Mul(a, b) => format!("{} * {}", read(a), read(b)),
             Inst::DivideBy(x, n) => format!("device::divide({}, {:?}f)", read(x), n as f32),
+            Inst::Reciprocal(x) => format!("1.0f / {}", read(x)),
+            Inst::MaxMagnitude(a, b) => format!("max_magnitude({}, {})", read(a), read(b)),
+            Inst::Round(x, dtype) => format!("rounded<{dtype}>({})", read(x)),
             Inst::InverseSqrt(x) => format!("device::inverse_sqrt({})", read(x)),
             inst => unreachable!("{inst:?} is no expression"),
         }

@@ -10,6 +10,27 @@ use crate::{DType, OutputId, ParamId};
 use std::fmt::Write;
 use std::ops::Range;
 
+/// How the partial results of a row reduction are joined.
+struct Fold {
+    /// The template's name for it.
+    join: &'static str,
+    /// What its variables are called.
+    name: &'static str,
+}
+
+/// Sums first.
+const FOLDS: [Fold; 2] = [Fold { join: "Sum", name: "" }, Fold { join: "MaxMagnitude", name: "_max" }];
+
+impl Fold {
+    fn partial(&self, at: usize) -> String {
+        format!("partial{}{at}", self.name)
+    }
+
+    fn total(&self, at: usize) -> String {
+        format!("total{}{at}", self.name)
+    }
+}
+
 /// The values that one loop over channels computes.
 #[derive(Default)]
 pub(super) struct Lanes {
@@ -45,20 +66,31 @@ impl Cut<'_> {
         let phase = &self.phases.phases[at];
         let mut text = String::new();
         for reg in &phase.scalars {
-            text += &self.scalar(*reg, &self.expression(*reg, |r| self.read_scalar(r)));
+            text += &match self.program.line(*reg).inst {
+                Inst::Store(value, output) => self.store_element(value, output),
+                _ => self.scalar(*reg, &self.expression(*reg, |r| self.read_scalar(r))),
+            };
         }
-        let sums = phase.reductions.len();
-        if sums > 0 {
-            writeln!(text, "    f32 partial{at}[{sums}][Geo::VECTORS], total{at}[{sums}];").unwrap();
+        let reductions = [true, false].map(|adds| self.reductions(at, adds));
+        for (fold, regs) in FOLDS.iter().zip(&reductions).filter(|(_, regs)| !regs.is_empty()) {
+            let (n, partial, total) = (regs.len(), fold.partial(at), fold.total(at));
+            writeln!(text, "    f32 {partial}[{n}][Geo::VECTORS], {total}[{n}];").unwrap();
         }
         text += &vectors(&self.lanes(at));
-        if sums > 0 {
-            writeln!(text, "    cluster.reduce(row, partial{at}, total{at});").unwrap();
-        }
-        for (i, reg) in phase.reductions.iter().enumerate() {
-            text += &self.scalar(*reg, &format!("total{at}[{i}]"));
+        for (fold, regs) in FOLDS.iter().zip(&reductions).filter(|(_, regs)| !regs.is_empty()) {
+            let (partial, total) = (fold.partial(at), fold.total(at));
+            writeln!(text, "    cluster.template reduce<{}>(row, {partial}, {total});", fold.join).unwrap();
+            for (i, reg) in regs.iter().enumerate() {
+                text += &self.scalar(*reg, &format!("{total}[{i}]"));
+            }
         }
         text
+    }
+
+    /// The row reductions that end phase `at`: those whose partial results are added, or the others.
+    fn reductions(&self, at: usize, adds: bool) -> Vec<Reg> {
+        let is = |reg: &&Reg| matches!(self.program.line(**reg).inst, Inst::Reduce(_, r) if r.adds() == adds);
+        self.phases.phases[at].reductions.iter().filter(is).copied().collect()
     }
 
     /// Gives a value per token or launch its name.
@@ -113,17 +145,21 @@ impl Cut<'_> {
             writeln!(body, "{target} = {};{}", self.expression(*reg, read), self.comment(*reg)).unwrap();
         }
         if lanes.last {
-            for (i, reg) in self.phases.phases[at].reductions.iter().enumerate() {
-                let Inst::Reduce(x, reduction) = self.program.line(*reg).inst else { continue };
-                let sum = format!("partial{at}[{i}][v]");
-                let x = match self.program.dims.hidden.is_multiple_of(LANE) {
-                    true => read(x),
-                    false => format!("existing({}, j, row.channels[v])", read(x)),
-                };
-                writeln!(before, "{sum} = 0.0f;").unwrap();
-                match reduction {
-                    Reduction::Sum => writeln!(body, "{sum} = {sum} + {x};").unwrap(),
-                    Reduction::SumOfSquares => writeln!(body, "{sum} = add_square({sum}, {x});").unwrap(),
+            for (fold, adds) in FOLDS.iter().zip([true, false]) {
+                for (i, reg) in self.reductions(at, adds).into_iter().enumerate() {
+                    let Inst::Reduce(x, reduction) = self.program.line(reg).inst else { continue };
+                    let sum = format!("{}[{i}][v]", fold.partial(at));
+                    let x = match self.program.dims.hidden.is_multiple_of(LANE) {
+                        true => read(x),
+                        false => format!("existing({}, j, row.channels[v])", read(x)),
+                    };
+                    writeln!(before, "{sum} = 0.0f;").unwrap();
+                    let joined = match reduction {
+                        Reduction::Sum => format!("{sum} + {x}"),
+                        Reduction::SumOfSquares => format!("add_square({sum}, {x})"),
+                        Reduction::MaxMagnitude => format!("max_magnitude({sum}, {x})"),
+                    };
+                    writeln!(body, "{sum} = {joined};").unwrap();
                 }
             }
             if self.phases.exchange == Some(at) {
@@ -224,6 +260,17 @@ impl Cut<'_> {
             unit(&bound.tensor),
             stride(&bound.tensor),
         )
+    }
+
+    /// Stores a value per token: the row's first thread does.
+    fn store_element(&self, value: Reg, output: OutputId) -> String {
+        let name = ident::ascii(&self.program.outputs[output.0 as usize].name);
+        let mut read = self.read_scalar(value);
+        // As `store` has it.
+        if self.program.exchanges() && !self.program.line(value).after_exchange {
+            read = format!("row.failed ? device::from_bits(CANONICAL_NAN) : {read}");
+        }
+        format!("    if (row.lane[0] == 0) store_element(args.out_{name} + row.token, {read});\n")
     }
 
     /// The value that the exchange rounds to the wire.
