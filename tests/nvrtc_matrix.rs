@@ -13,6 +13,26 @@ use seamline_codegen::{Dims, Presence, Request};
 
 const ARCHS: [&str; 3] = ["sm_90a", "sm_100a", "sm_120"];
 
+/// A quantised output behind a norm.
+#[fused_pattern]
+fn ar_residual_rmsnorm_fp8(
+    allreduce_in: Tokens,
+    residual_in: Tokens,
+    rms_gamma: Channels,
+    eps: Scalar,
+) -> (Tokens, Quantized<e4m3>, PerToken<f32>) {
+    let residual_out = all_reduce(allreduce_in) + residual_in;
+    let (quant_out, scale_out) = quant_fp8_per_token(rms_norm(residual_out, rms_gamma, eps));
+    (residual_out, quant_out, scale_out)
+}
+
+/// A layer norm, which has two row sums one behind the other.
+#[fused_pattern]
+fn ar_layernorm(x: Tokens, w: Channels, b: Channels, eps: Scalar) -> Tokens {
+    let norm_out = layer_norm(all_reduce(x), w, b, eps);
+    norm_out
+}
+
 /// A pattern at the sizes of a model that has it.
 struct Case {
     graph: &'static Graph,
@@ -52,6 +72,9 @@ fn cases() -> Vec<Case> {
         case(ArScaledResidualRmsnorm::GRAPH, (1536, 0, Bf16, 2), 72),
         case(ResidualRmsnorm::GRAPH, (8192, 0, F32, 1), 72),
         case(ResidualRmsnorm::GRAPH, (1001, 0, Bf16, 1), 48),
+        case(ArResidualRmsnormFp8::GRAPH, (7168, 0, Bf16, 8), 96),
+        case(ArResidualRmsnormFp8::GRAPH, (1002, 0, F16, 2), 96),
+        case(ArLayernorm::GRAPH, (4096, 0, Bf16, 4), 96),
     ]
 }
 

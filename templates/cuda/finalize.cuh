@@ -13,7 +13,7 @@ SEAMLINE_DEVICE f32 load_element(NoWeights) { return 1.0f; }
 // A row index outside 0..P is a dropped expert, counted if it is not -1. Its row is not read, and its weight is -0.0,
 // so that the product is -0.0: what can be added to any value and leave it as it was.
 template <class Spec, int BATCH, int STRIDE, int FIRST = 0, class T, class W>
-SEAMLINE_DEVICE void finalize(f32 (&sum)[LANE], const T* rows, u64 row_count, const i32* map, W weights, int lane,
+SEAMLINE_DEVICE void gather(f32 (&sum)[LANE], const T* rows, u64 row_count, const i32* map, W weights, int lane,
                               int channels, u32* out_of_range) {
   constexpr int COUNT = Spec::TOP_K - FIRST < BATCH ? Spec::TOP_K - FIRST : BATCH;
   static_assert(COUNT <= 32, "one lane of a warp for each row of a batch");
@@ -44,5 +44,5 @@ SEAMLINE_DEVICE void finalize(f32 (&sum)[LANE], const T* rows, u64 row_count, co
     for (int j = 0; j < LANE; j++) sum[j] = device::fma(get(row[k], j), w, sum[j]);
   }
   if constexpr (FIRST + COUNT < Spec::TOP_K)
-    finalize<Spec, BATCH, STRIDE, FIRST + COUNT>(sum, rows, row_count, map, weights, lane, channels, out_of_range);
+    gather<Spec, BATCH, STRIDE, FIRST + COUNT>(sum, rows, row_count, map, weights, lane, channels, out_of_range);
 }

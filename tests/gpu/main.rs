@@ -13,6 +13,7 @@ mod input;
 mod one_grid;
 mod pairs;
 mod patterns;
+mod quantised;
 mod random;
 mod streams;
 mod strides;

@@ -53,7 +53,7 @@ struct Spec {
     SEAMLINE_UNROLL
     for (int v = 0; v < Geo::VECTORS; v++) {
       f32 r0[LANE];
-      finalize<Spec, Geo::BATCH, HIDDEN>(r0, args.in_gemm2_out, args.rows_gemm2_out, args.in_expanded_idx_to_permuted_idx + row.token * TOP_K,
+      gather<Spec, Geo::BATCH, HIDDEN>(r0, args.in_gemm2_out, args.rows_gemm2_out, args.in_expanded_idx_to_permuted_idx + row.token * TOP_K,
         args.in_expert_scale_factor + row.token * TOP_K, row.lane[v], row.channels[v], &args.status->out_of_range);
       f32 r4[LANE];
       SEAMLINE_UNROLL

@@ -72,13 +72,13 @@ fn advance<R: Real>(frames: &mut [Frame<'_, R>], pass: Pass) {
         if frames.iter().zip(&lines).any(|(frame, &line)| line == frame.lines()) {
             return;
         }
-        all_reduce(frames, &lines);
+        exchange(frames, &lines);
         lines.iter_mut().for_each(|line| *line += 1);
     }
 }
 
 /// Rank 0's value plus the others' in rank order: summed once, the same for every rank.
-fn all_reduce<R: Real>(frames: &mut [Frame<'_, R>], lines: &[usize]) {
+fn exchange<R: Real>(frames: &mut [Frame<'_, R>], lines: &[usize]) {
     let operand = |frame: &Frame<'_, R>, line: usize| match frame.inst(line) {
         Inst::Exchange(Reg(operand)) => operand as usize,
         other => unreachable!("ranks met at {other:?}, which exchanges nothing"),

@@ -203,7 +203,7 @@ impl Cut<'_> {
                 let (map, apart) = (of_token(map), stride(self.program.tensor(rows)));
                 let rows = self.field(rows);
                 format!(
-                    "{}finalize<Spec, Geo::BATCH, {apart}>({}, args.{rows}, args.rows{}, {map},\n  {weights}, row.lane[v], row.channels[v], &args.status->out_of_range);\n",
+                    "{}gather<Spec, Geo::BATCH, {apart}>({}, args.{rows}, args.rows{}, {map},\n  {weights}, row.lane[v], row.channels[v], &args.status->out_of_range);\n",
                     self.array(reg),
                     self.whole(reg),
                     &rows[2..],
