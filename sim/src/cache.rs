@@ -7,6 +7,7 @@
 
 use crate::SimError;
 use crate::compile::Compiler;
+use crate::stack;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::Write;
@@ -102,9 +103,13 @@ pub(crate) fn forget(built: &Built) {
 
 fn key(compiler: &Compiler, text: &str) -> String {
     let mut hash = Sha256::new();
-    for part in
-        [text, &compiler.flags().join(" "), &compiler.version, &compiler.name(), env!("CARGO_PKG_VERSION")]
-    {
+    for part in [
+        text,
+        &compiler.flags(stack::SMALLEST).join(" "),
+        &compiler.version,
+        &compiler.name(),
+        env!("CARGO_PKG_VERSION"),
+    ] {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }

@@ -1,8 +1,8 @@
 //! The system's C++ compiler: where it is, what it is asked, and what its complaints point at.
 
 use crate::SimError;
-use crate::fiber::{CONTEXT_BYTES, FRAME_BYTES, STACK_BYTES};
 use crate::source;
+use crate::stack::{self, CONTEXT_BYTES, Frames, MOST_FRAMES};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,8 +30,8 @@ impl Compiler {
         self.program.to_string_lossy().into_owned()
     }
 
-    /// Everything but the names of files. Part of the cache's key.
-    pub fn flags(&self) -> Vec<String> {
+    /// Everything but the names of files, for stacks of `stack` bytes. Part of the cache's key.
+    pub fn flags(&self, stack: usize) -> Vec<String> {
         let mut flags = [
             "-std=c++17",
             "-x",
@@ -50,16 +50,12 @@ impl Compiler {
             "-fno-exceptions",
             "-fno-rtti",
             "-fno-stack-protector",
+            // See `stack`.
+            "-fstack-usage",
         ]
         .map(str::to_owned)
         .to_vec();
-        // See `fiber`: what stands in place of guard pages.
-        match self.version.contains("clang") {
-            true => flags
-                .extend([format!("-Wframe-larger-than={FRAME_BYTES}"), "-Werror=frame-larger-than".into()]),
-            false => flags.push(format!("-Werror=frame-larger-than={FRAME_BYTES}")),
-        }
-        flags.push(format!("-DSEAMLINE_STACK_BYTES={STACK_BYTES}ull"));
+        flags.push(format!("-DSEAMLINE_STACK_BYTES={stack}ull"));
         flags.push(format!("-DSEAMLINE_THREAD_BYTES={CONTEXT_BYTES}"));
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("fma") {
@@ -69,34 +65,57 @@ impl Compiler {
         flags
     }
 
-    /// Compiles `source` to a shared object.
+    /// Compiles `source` to a shared object, for the smallest stacks that hold its frames.
     pub fn build(&self, pattern: &str, text: &str, source: &Path, object: &Path) -> Result<(), SimError> {
+        let mut stack = stack::SMALLEST;
+        loop {
+            self.build_for(stack, pattern, text, source, object)?;
+            let frames = self.frames(object)?.bytes();
+            match frames.and_then(stack::size_for) {
+                Some(fitting) if fitting <= stack => return Ok(()),
+                // The frames are known only now: once more, for larger stacks.
+                Some(fitting) => stack = fitting,
+                None => {
+                    let pattern = pattern.to_owned();
+                    return Err(SimError::TooLarge { pattern, needed: frames, limit: MOST_FRAMES as u64 });
+                }
+            }
+        }
+    }
+
+    fn build_for(
+        &self,
+        stack: usize,
+        pattern: &str,
+        text: &str,
+        source: &Path,
+        object: &Path,
+    ) -> Result<(), SimError> {
         let io = |e| SimError::Io { action: "run", path: PathBuf::from(&self.program), source: e };
         let mut command = Command::new(&self.program);
-        command.args(&self.arguments).args(self.flags()).arg("-o").arg(object).arg(source);
+        command.args(&self.arguments).args(self.flags(stack)).arg("-o").arg(object).arg(source);
         if let Some(folder) = source.parent() {
             // Some compilers leave files where they run.
             command.current_dir(folder);
         }
         let output = command.output().map_err(io)?;
+        let refused =
+            |excerpt| Err(SimError::Compile { compiler: self.name(), pattern: pattern.to_owned(), excerpt });
         match output.status.success() {
             true if object.is_file() => Ok(()),
             true => Err(SimError::NoObject { compiler: self.name() }),
             false if output.stderr.trim_ascii().is_empty() => {
-                let excerpt = format!("it says nothing, and ends with {}", output.status);
-                Err(SimError::Compile { compiler: self.name(), pattern: pattern.to_owned(), excerpt })
+                refused(format!("it says nothing, and ends with {}", output.status))
             }
-            false => Err(self.refused(&String::from_utf8_lossy(&output.stderr), text, pattern)),
+            false => refused(excerpt(&String::from_utf8_lossy(&output.stderr), text)),
         }
     }
 
-    /// What `log`, the compiler's, means for the pattern.
-    fn refused(&self, log: &str, text: &str, pattern: &str) -> SimError {
-        let pattern = pattern.to_owned();
-        match log.contains("frame-larger-than") {
-            true => SimError::TooLarge { pattern, limit: FRAME_BYTES as u64 },
-            false => SimError::Compile { compiler: self.name(), pattern, excerpt: excerpt(log, text) },
-        }
+    /// The frames of what was just built to `object`, whose folder has the compiler's list.
+    fn frames(&self, object: &Path) -> Result<Frames, SimError> {
+        let folder = object.parent().unwrap_or(Path::new("."));
+        let io = |e| SimError::Io { action: "read", path: folder.to_owned(), source: e };
+        Frames::read(folder).map_err(io)?.ok_or_else(|| SimError::NoStackUsage { compiler: self.name() })
     }
 }
 

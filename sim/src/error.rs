@@ -27,16 +27,27 @@ pub enum SimError {
         /// The first messages, each with the lines of source around it.
         excerpt: String,
     },
-    /// A thread of the pattern's kernel needs more stack than the simulator gives it.
+    /// A thread of the pattern's kernel needs more stack than the simulator can give it.
     #[error(
-        "`{pattern}` is too large for the simulator: a function of its kernel needs more than {limit} bytes of stack; \
-         split the pattern in two"
+        "`{pattern}` is too large for the simulator: a thread of its kernel needs {} of stack, and can have {limit} bytes; \
+         split the pattern in two", needed.map_or("an amount that is not known".to_owned(), |bytes| format!("{bytes} bytes"))
     )]
     TooLarge {
         /// The pattern.
         pattern: String,
-        /// The most that a function may take.
+        /// What its functions take together, if that is bounded.
+        needed: Option<u64>,
+        /// The most that they may take.
         limit: u64,
+    },
+    /// A compiler without `-fstack-usage`: stacks could overflow.
+    #[error(
+        "`{compiler}` does not list what its functions take of the stack (`-fstack-usage`), which the simulator must know; name \
+         another compiler in CXX, as in `CXX=g++`, or unset it"
+    )]
+    NoStackUsage {
+        /// The compiler.
+        compiler: String,
     },
     /// A file could not be written, read or run.
     #[error("cannot {action} `{}`: {source}", path.display())]

@@ -54,6 +54,7 @@ mod queues;
 mod races;
 mod shared;
 mod source;
+mod stack;
 mod thread;
 mod waiting;
 mod world;

@@ -22,6 +22,8 @@ pub struct Source<'a> {
     pub entries: &'a [&'a str],
 }
 
+const EXPORT: &str = "extern \"C\" __attribute__((visibility(\"default\")))";
+
 /// A kernel: called once per thread, with the slots of its parameter.
 pub(crate) type Entry = unsafe extern "C" fn(*const u64);
 
@@ -31,6 +33,7 @@ pub struct Library {
     pattern: String,
     text: String,
     entries: HashMap<String, Entry>,
+    stack_bytes: usize,
     // Declared after what points into it.
     _object: libloading::Library,
     _built: Built,
@@ -45,12 +48,12 @@ impl Library {
         let mut text = source.text.to_owned();
         text.push_str("\n#line 1 \"seamline/sim/calls\"\n");
         for entry in source.entries {
-            let export = "extern \"C\" __attribute__((visibility(\"default\")))";
             let _ = writeln!(
                 text,
-                "{export} void seamline_call_{entry}(const u64* slots) {{ device::call({entry}, slots); }}"
+                "{EXPORT} void seamline_call_{entry}(const u64* slots) {{ device::call({entry}, slots); }}"
             );
         }
+        let _ = writeln!(text, "{EXPORT} u64 seamline_stack_bytes() {{ return SEAMLINE_STACK_BYTES; }}");
         let object = || cache::object(source.pattern, &text, cache::folder());
         let mut built = object()?;
         let loaded = load(&built).or_else(|_| {
@@ -64,10 +67,14 @@ impl Library {
             let call = unsafe { loaded.get::<Entry>(format!("seamline_call_{entry}").as_bytes()) };
             entries.insert((*entry).to_owned(), *call.map_err(|e| failed(&built, e))?);
         }
+        // SAFETY: as above, and it returns a constant.
+        let stack_bytes = unsafe { loaded.get::<extern "C" fn() -> u64>(b"seamline_stack_bytes") };
+        let stack_bytes = stack_bytes.map_err(|e| failed(&built, e))?() as usize;
         Ok(Arc::new(Library {
             pattern: source.pattern.to_owned(),
             text,
             entries,
+            stack_bytes,
             _object: loaded,
             _built: built,
         }))
@@ -76,6 +83,11 @@ impl Library {
     /// The pattern that was built.
     pub fn pattern(&self) -> &str {
         &self.pattern
+    }
+
+    /// The size of stack that its kernels were built for.
+    pub(crate) fn stack_bytes(&self) -> usize {
+        self.stack_bytes
     }
 
     /// Line `line` of `file`, as it is written.
