@@ -77,6 +77,25 @@ pub enum SimError {
         /// Why not.
         reason: String,
     },
+    /// Nothing can be built anywhere.
+    #[error(
+        "a kernel for the simulator can be built nowhere: {tried}; set TMPDIR to a folder that can be written, on a disk with room"
+    )]
+    NoPlace {
+        /// Folders, and what is wrong with each.
+        tried: String,
+    },
+    /// Objects cannot be loaded from where they are, only from memory.
+    #[error(
+        "`{}` can be loaded only as a copy in memory: {reason}; set SEAMLINE_CACHE_DIR to a folder on a disk that code may be \
+         run from (is it mounted noexec?)", path.display()
+    )]
+    NoExecution {
+        /// The shared object.
+        path: PathBuf,
+        /// What the loader said.
+        reason: String,
+    },
     /// The shared object cannot be loaded, though it was just built.
     #[error(
         "cannot load `{}`, which `{compiler}` built: {reason}; name a compiler that builds for this machine in CXX", path.display()

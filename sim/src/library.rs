@@ -1,7 +1,8 @@
 //! Kernels, built for the CPU.
 
-use crate::cache::{self, Built};
+use crate::build;
 use crate::launch::Launch;
+use crate::load::Object;
 use crate::machine::Machine;
 use crate::{Options, SimError, source};
 use std::collections::HashMap;
@@ -35,8 +36,7 @@ pub struct Library {
     entries: HashMap<String, Entry>,
     stack_bytes: usize,
     // Declared after what points into it.
-    _object: libloading::Library,
-    _built: Built,
+    _object: Object,
 }
 
 impl Library {
@@ -54,29 +54,22 @@ impl Library {
             );
         }
         let _ = writeln!(text, "{EXPORT} u64 seamline_stack_bytes() {{ return SEAMLINE_STACK_BYTES; }}");
-        let object = || cache::object(source.pattern, &text, cache::folder());
-        let mut built = object()?;
-        let loaded = load(&built).or_else(|_| {
-            cache::forget(&built);
-            built = object()?;
-            load(&built)
-        })?;
+        let object = build::object(source.pattern, &text)?;
         let mut entries = HashMap::new();
         for entry in source.entries {
             // SAFETY: the wrapper that was appended above has this type.
-            let call = unsafe { loaded.get::<Entry>(format!("seamline_call_{entry}").as_bytes()) };
-            entries.insert((*entry).to_owned(), *call.map_err(|e| failed(&built, e))?);
+            let call = unsafe { object.function::<Entry>(&format!("seamline_call_{entry}"))? };
+            entries.insert((*entry).to_owned(), call);
         }
-        // SAFETY: as above, and it returns a constant.
-        let stack_bytes = unsafe { loaded.get::<extern "C" fn() -> u64>(b"seamline_stack_bytes") };
-        let stack_bytes = stack_bytes.map_err(|e| failed(&built, e))?() as usize;
+        // SAFETY: as above.
+        let stack_bytes = unsafe { object.function::<extern "C" fn() -> u64>("seamline_stack_bytes")? };
+        let stack_bytes = stack_bytes() as usize;
         Ok(Arc::new(Library {
             pattern: source.pattern.to_owned(),
             text,
             entries,
             stack_bytes,
-            _object: loaded,
-            _built: built,
+            _object: object,
         }))
     }
 
@@ -118,16 +111,6 @@ impl Library {
 pub unsafe fn run(launches: &[Launch], options: &Options) -> Result<Report, SimError> {
     let _rounding = crate::float::Environment::set();
     Machine::new(launches, options)?.run()
-}
-
-fn load(built: &Built) -> Result<libloading::Library, SimError> {
-    // SAFETY: the object was just built from kernels, or by an earlier run of this user: the folder was seen to be this user's
-    // alone, and the checksum is right. It has no initialisers.
-    unsafe { libloading::Library::new(&built.path) }.map_err(|e| failed(built, e))
-}
-
-fn failed(built: &Built, error: libloading::Error) -> SimError {
-    SimError::Load { path: built.path.clone(), compiler: built.compiler.clone(), reason: error.to_string() }
 }
 
 /// What a run did.
