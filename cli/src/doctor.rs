@@ -149,12 +149,12 @@ fn devices(findings: &mut Vec<Finding>) -> usize {
         }
     }
     if count > 1 {
-        let closed = peers::closed(count);
-        match closed.is_empty() {
-            true => {
+        match peers::closed(count) {
+            Ok(closed) if closed.is_empty() => {
                 found("peer links", State::Ok, format!("each of {count} GPUs reaches every other's memory"))
             }
-            false => found("peer links", State::Absent, format!("no access from {}", closed.join(", "))),
+            Ok(closed) => found("peer links", State::Absent, format!("no access from {}", closed.join(", "))),
+            Err(error) => found("peer links", State::Absent, error.to_string()),
         }
     }
     usable
