@@ -14,7 +14,7 @@ use seamline::{DType, Pattern};
 use seamline_codegen::workload::{Kind, Workload};
 use seamline_codegen::{Dims, Presence, Request};
 use serde::Serialize;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Arguments of `seamline doctor`.
 #[derive(Args)]
@@ -82,9 +82,7 @@ fn examine() -> Vec<Finding> {
         Err(error) => finding("NVRTC", State::Missing, error.to_string()),
     });
     findings.push(match simulate() {
-        Ok(took) => {
-            finding("simulator", State::Ok, format!("the C++ compiler built and ran a kernel in {took:.1?}"))
-        }
+        Ok(detail) => finding("simulator", State::Ok, detail),
         // One place to run is enough.
         Err(error) if devices > 0 => finding("simulator", State::Absent, format!("{error:#}")),
         Err(error) => finding("simulator", State::Missing, format!("there is no GPU either: {error:#}")),
@@ -98,15 +96,19 @@ fn examine() -> Vec<Finding> {
     findings
 }
 
-/// Runs a small kernel on the CPU, with all that takes.
-fn simulate() -> Result<Duration> {
+/// Runs a small kernel on the CPU. It may have been kept; so the compiler is tried on its own.
+fn simulate() -> Result<String> {
+    let start = Instant::now();
+    let compiler = Simulator::try_compiler()?;
+    let built_in = start.elapsed();
     let start = Instant::now();
     let graph = ResidualRmsnorm::GRAPH;
     let request = Request { hidden: Some(64), top_k: None, dtype: Some(DType::Bf16), ranks: 1 };
     let program = graph.bind(&Dims::bind(graph, &request, Presence::ALL)?)?;
     let workload = Workload::new(&program, 1, 0, Kind::Ordinary);
     execute(graph, &program, &places::simulator(1)?.ranks, &workload)?;
-    Ok(start.elapsed())
+    let ran_in = start.elapsed();
+    Ok(format!("`{compiler}` built an object in {built_in:.1?}; a kernel was ready and ran in {ran_in:.1?}"))
 }
 
 /// Driver and GPUs. Answers how many of them kernels can run on.
@@ -147,12 +149,12 @@ fn devices(findings: &mut Vec<Finding>) -> usize {
         }
     }
     if count > 1 {
-        let closed = peers::closed(count);
-        match closed.is_empty() {
-            true => {
+        match peers::closed(count) {
+            Ok(closed) if closed.is_empty() => {
                 found("peer links", State::Ok, format!("each of {count} GPUs reaches every other's memory"))
             }
-            false => found("peer links", State::Absent, format!("no access from {}", closed.join(", "))),
+            Ok(closed) => found("peer links", State::Absent, format!("no access from {}", closed.join(", "))),
+            Err(error) => found("peer links", State::Absent, error.to_string()),
         }
     }
     usable

@@ -13,6 +13,7 @@ mod places;
 mod show;
 mod table;
 mod target;
+mod warnings;
 
 use clap::{Parser, Subcommand};
 use std::io::Write;
@@ -64,6 +65,7 @@ impl std::fmt::Display for Usage {
 impl std::error::Error for Usage {}
 
 fn main() -> ExitCode {
+    warnings::show();
     let result = match Cli::parse().command {
         Command::Bench(bench) => bench.run(),
         Command::Check(check) => check.run(),

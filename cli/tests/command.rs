@@ -168,6 +168,23 @@ fn show_writes_a_whole_source() {
 }
 
 #[test]
+fn a_dump_that_fails_is_told() {
+    let file = file("dumped.rs", SEAM);
+    let mut show = Command::new(env!("CARGO_BIN_EXE_seamline"));
+    show.args(["show", file.to_str().unwrap(), "--set", "hidden=64", "--arch", "sm_90a"]);
+    let output = show.env("SEAMLINE_DUMP_DIR", "/dev/null/none").output().expect("the command runs");
+    let err = String::from_utf8_lossy(&output.stderr);
+    match err.contains("NVRTC was not found")
+        || String::from_utf8_lossy(&output.stdout).contains("NVRTC was not found")
+    {
+        true => eprintln!("SKIPPED: {err}"),
+        false => {
+            assert!(err.starts_with("warning: SEAMLINE_DUMP_DIR: cannot write to /dev/null/none"), "{err}")
+        }
+    }
+}
+
+#[test]
 fn an_error_in_a_source_file_is_shown_where_it_is() {
     let file = file("wrong.rs", &SEAM.replace("w, eps)", "ww, eps)"));
     let text = fails(1, &["show", file.to_str().unwrap(), "--set", "hidden=64"]);

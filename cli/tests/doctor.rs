@@ -35,6 +35,16 @@ fn a_cache_that_can_be_written_is_ok() {
 }
 
 #[test]
+fn a_compiler_that_builds_nothing_is_told_though_a_kernel_is_kept() {
+    let cache = folder("doctor_kept");
+    let (state, detail) = finding("simulator", &cache, None);
+    assert!(state == "ok" && detail.contains("built an object in"), "{detail}");
+    assert!(cache.join("sim").read_dir().unwrap().count() > 0, "a kernel is kept");
+    let (state, detail) = finding("simulator", &cache, Some("true".as_ref()));
+    assert!(state == "missing" && detail.contains("without a shared object"), "{detail}");
+}
+
+#[test]
 fn a_cache_that_cannot_be_written_is_told_with_what_to_set() {
     let file = folder("doctor_file").join("file");
     std::fs::write(&file, "").unwrap();
@@ -70,7 +80,8 @@ fn what_is_no_compiler_for_this_machine_is_named_with_its_variable() {
         ("builds_nothing", "exit 0", "without a shared object"),
         (
             "builds_other",
-            "while [ \"$1\" != -o ]; do shift; done; echo another machine > \"$2\"",
+            "while [ \"$1\" != -o ]; do shift; done; echo another machine > \"$2\"
+            printf 'kernel.cpp:1:1:f\\t8\\tstatic\\n' > \"${2%.so}.su\"",
             "name a compiler that builds for this machine in CXX",
         ),
         ("fails", "exit 3", "it says nothing, and ends with exit status: 3"),

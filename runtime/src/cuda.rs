@@ -25,6 +25,6 @@ mod streams;
 pub use bare::{Bare, bare};
 pub use device::{Device, arch};
 pub(crate) use driver::Doing;
-pub use driver::{context, driver_version, present};
+pub use driver::{context, driver_version, has, present};
 pub(crate) use group::CudaGroup;
 pub(crate) use kernel::CudaKernel;

@@ -27,16 +27,27 @@ pub enum SimError {
         /// The first messages, each with the lines of source around it.
         excerpt: String,
     },
-    /// A thread of the pattern's kernel needs more stack than the simulator gives it.
+    /// A thread of the pattern's kernel needs more stack than the simulator can give it.
     #[error(
-        "`{pattern}` is too large for the simulator: a function of its kernel needs more than {limit} bytes of stack; \
-         split the pattern in two"
+        "`{pattern}` is too large for the simulator: a thread of its kernel needs {} of stack, and can have {limit} bytes; \
+         split the pattern in two", needed.map_or("an amount that is not known".to_owned(), |bytes| format!("{bytes} bytes"))
     )]
     TooLarge {
         /// The pattern.
         pattern: String,
-        /// The most that a function may take.
+        /// What its functions take together, if that is bounded.
+        needed: Option<u64>,
+        /// The most that they may take.
         limit: u64,
+    },
+    /// A compiler without `-fstack-usage`: stacks could overflow.
+    #[error(
+        "`{compiler}` does not list what its functions take of the stack (`-fstack-usage`), which the simulator must know; name \
+         another compiler in CXX, as in `CXX=g++`, or unset it"
+    )]
+    NoStackUsage {
+        /// The compiler.
+        compiler: String,
     },
     /// A file could not be written, read or run.
     #[error("cannot {action} `{}`: {source}", path.display())]
@@ -64,6 +75,25 @@ pub enum SimError {
     )]
     Cache {
         /// Why not.
+        reason: String,
+    },
+    /// Nothing can be built anywhere.
+    #[error(
+        "a kernel for the simulator can be built nowhere: {tried}; set TMPDIR to a folder that can be written, on a disk with room"
+    )]
+    NoPlace {
+        /// Folders, and what is wrong with each.
+        tried: String,
+    },
+    /// Objects cannot be loaded from where they are, only from memory.
+    #[error(
+        "`{}` can be loaded only as a copy in memory: {reason}; set SEAMLINE_CACHE_DIR to a folder on a disk that code may be \
+         run from (is it mounted noexec?)", path.display()
+    )]
+    NoExecution {
+        /// The shared object.
+        path: PathBuf,
+        /// What the loader said.
         reason: String,
     },
     /// The shared object cannot be loaded, though it was just built.

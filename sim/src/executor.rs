@@ -1,10 +1,10 @@
 //! The simulator as an executor of `seamline-runtime`.
 
-use crate::cache;
 use crate::compile::Compiler;
 use crate::launch::{Launch, Range};
 use crate::library::{DEVICE_LAYER, Library, Source, run};
 use crate::{Options, Order, SimError};
+use crate::{build, cache};
 use seamline_runtime::executor::{HostKernel, HostLaunch, Span};
 use seamline_runtime::{Error, Executor, Group, Rank, Variant};
 use std::path::PathBuf;
@@ -67,6 +67,15 @@ impl Simulator {
     /// [`SimError::NoCompiler`], in words.
     pub fn available() -> Result<(), Error> {
         Compiler::find().map(|_| ()).map_err(failed)
+    }
+
+    /// Builds a small object with the C++ compiler, whatever is kept, and loads it. Answers with the compiler.
+    ///
+    /// # Errors
+    /// No compiler, or one that builds nothing for this machine; no folder to build in.
+    pub fn try_compiler() -> Result<String, Error> {
+        let text = "extern \"C\" __attribute__((visibility(\"default\"))) int answer() { return 42; }";
+        build::anew("nothing", text).map(|(_, compiler)| compiler).map_err(failed)
     }
 
     /// The folder in which built kernels are kept from process to process, after a file was written there: see

@@ -35,6 +35,7 @@
 compile_error!("seamline-sim runs on Unix systems: leave out the feature `sim`");
 
 mod bits;
+mod build;
 mod cache;
 mod cluster;
 mod compile;
@@ -47,6 +48,7 @@ mod float;
 mod host;
 mod launch;
 mod library;
+mod load;
 mod machine;
 mod order;
 mod polled;
@@ -54,6 +56,8 @@ mod queues;
 mod races;
 mod shared;
 mod source;
+mod stack;
+mod tell;
 mod thread;
 mod waiting;
 mod world;

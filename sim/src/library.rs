@@ -1,7 +1,8 @@
 //! Kernels, built for the CPU.
 
-use crate::cache::{self, Built};
+use crate::build;
 use crate::launch::Launch;
+use crate::load::Object;
 use crate::machine::Machine;
 use crate::{Options, SimError, source};
 use std::collections::HashMap;
@@ -22,6 +23,8 @@ pub struct Source<'a> {
     pub entries: &'a [&'a str],
 }
 
+const EXPORT: &str = "extern \"C\" __attribute__((visibility(\"default\")))";
+
 /// A kernel: called once per thread, with the slots of its parameter.
 pub(crate) type Entry = unsafe extern "C" fn(*const u64);
 
@@ -31,9 +34,9 @@ pub struct Library {
     pattern: String,
     text: String,
     entries: HashMap<String, Entry>,
+    stack_bytes: usize,
     // Declared after what points into it.
-    _object: libloading::Library,
-    _built: Built,
+    _object: Object,
 }
 
 impl Library {
@@ -45,37 +48,39 @@ impl Library {
         let mut text = source.text.to_owned();
         text.push_str("\n#line 1 \"seamline/sim/calls\"\n");
         for entry in source.entries {
-            let export = "extern \"C\" __attribute__((visibility(\"default\")))";
             let _ = writeln!(
                 text,
-                "{export} void seamline_call_{entry}(const u64* slots) {{ device::call({entry}, slots); }}"
+                "{EXPORT} void seamline_call_{entry}(const u64* slots) {{ device::call({entry}, slots); }}"
             );
         }
-        let object = || cache::object(source.pattern, &text, cache::folder());
-        let mut built = object()?;
-        let loaded = load(&built).or_else(|_| {
-            cache::forget(&built);
-            built = object()?;
-            load(&built)
-        })?;
+        let _ = writeln!(text, "{EXPORT} u64 seamline_stack_bytes() {{ return SEAMLINE_STACK_BYTES; }}");
+        let object = build::object(source.pattern, &text)?;
         let mut entries = HashMap::new();
         for entry in source.entries {
             // SAFETY: the wrapper that was appended above has this type.
-            let call = unsafe { loaded.get::<Entry>(format!("seamline_call_{entry}").as_bytes()) };
-            entries.insert((*entry).to_owned(), *call.map_err(|e| failed(&built, e))?);
+            let call = unsafe { object.function::<Entry>(&format!("seamline_call_{entry}"))? };
+            entries.insert((*entry).to_owned(), call);
         }
+        // SAFETY: as above.
+        let stack_bytes = unsafe { object.function::<extern "C" fn() -> u64>("seamline_stack_bytes")? };
+        let stack_bytes = stack_bytes() as usize;
         Ok(Arc::new(Library {
             pattern: source.pattern.to_owned(),
             text,
             entries,
-            _object: loaded,
-            _built: built,
+            stack_bytes,
+            _object: object,
         }))
     }
 
     /// The pattern that was built.
     pub fn pattern(&self) -> &str {
         &self.pattern
+    }
+
+    /// The size of stack that its kernels were built for.
+    pub(crate) fn stack_bytes(&self) -> usize {
+        self.stack_bytes
     }
 
     /// Line `line` of `file`, as it is written.
@@ -106,16 +111,6 @@ impl Library {
 pub unsafe fn run(launches: &[Launch], options: &Options) -> Result<Report, SimError> {
     let _rounding = crate::float::Environment::set();
     Machine::new(launches, options)?.run()
-}
-
-fn load(built: &Built) -> Result<libloading::Library, SimError> {
-    // SAFETY: the object was just built from kernels, or by an earlier run of this user: the folder was seen to be this user's
-    // alone, and the checksum is right. It has no initialisers.
-    unsafe { libloading::Library::new(&built.path) }.map_err(|e| failed(built, e))
-}
-
-fn failed(built: &Built, error: libloading::Error) -> SimError {
-    SimError::Load { path: built.path.clone(), compiler: built.compiler.clone(), reason: error.to_string() }
 }
 
 /// What a run did.

@@ -8,10 +8,11 @@ use crate::bits::Bits;
 use crate::cluster::{Cluster, Outcome};
 use crate::diagnosis;
 use crate::error::SimError;
-use crate::fiber::{Arena, Fiber};
+use crate::fiber::Fiber;
 use crate::launch::Launch;
 use crate::order::{Chooser, Order};
 use crate::queues::{Queued, Queues};
+use crate::stack::Stacks;
 use crate::thread::{Context, LaunchView, Position, Request};
 use crate::waiting::Waiting;
 use crate::world::World;
@@ -22,11 +23,11 @@ use std::cell::Cell;
 const SLEEP_ONE_IN: usize = 32;
 pub(crate) struct Machine<'a> {
     launches: &'a [Launch],
-    // Fibers point to the world and the views, which therefore never move, and stand on the arena's stacks: dropped in this order.
+    // Fibers point to the world and the views, which therefore never move, and stand on the stacks: dropped in this order.
     clusters: Vec<Option<Cluster>>,
     world: Box<World>,
     views: Vec<LaunchView>,
-    arena: Arena,
+    stacks: Stacks,
     queues: Queues,
     /// Threads that a random order has put to sleep, by cluster and index: they go on when nobody else can.
     sleepers: Vec<(usize, usize)>,
@@ -55,7 +56,7 @@ impl<'a> Machine<'a> {
             clusters: Vec::new(),
             world,
             views,
-            arena: Arena::take(),
+            stacks: Stacks::default(),
             queues,
             sleepers: Vec::new(),
             active: Bits::default(),
@@ -87,7 +88,7 @@ impl<'a> Machine<'a> {
         }
         self.report.simulated_ns = self.world.clock();
         let report = self.report;
-        std::mem::take(&mut self.arena).give_back();
+        self.stacks.keep();
         Ok(report)
     }
 
@@ -147,7 +148,7 @@ impl<'a> Machine<'a> {
         for thread in cluster.threads {
             let slot = thread.fiber.slot();
             drop(thread.fiber);
-            self.arena.return_slot(slot);
+            self.stacks.give_back(slot);
         }
         self.report.clusters += 1;
         if self.queues.cluster_ended(cluster.launch) {
@@ -220,8 +221,9 @@ impl<'a> Machine<'a> {
         cluster_rank: u32,
         thread: u32,
     ) -> Result<Fiber, SimError> {
-        let slot = self.arena.take_slot().map_err(|e| SimError::Memory {
-            pattern: self.launches[launch].library.pattern().to_owned(),
+        let library = &self.launches[launch].library;
+        let slot = self.stacks.take(library.stack_bytes()).map_err(|e| SimError::Memory {
+            pattern: library.pattern().to_owned(),
             fibers: e.fibers,
             available: e.available,
         })?;
@@ -235,8 +237,8 @@ impl<'a> Machine<'a> {
         };
         // SAFETY: the world is boxed, the views are as many as they ever will be, and both are dropped after the fibers.
         let context = unsafe { Context::new(position, &self.world, &self.views[launch]) };
-        // SAFETY: the slot is this arena's and was free; arena, world, views and library outlive the fibers (see the order of the
-        // fields); the arguments outlive the machine; the library was built with the limit on frames.
+        // SAFETY: the slot is one of these stacks, was free, and has the size that the library was built for; stacks, world, views
+        // and library outlive the fibers (see the order of the fields); the arguments outlive the machine.
         Ok(unsafe {
             Fiber::spawn(
                 slot,

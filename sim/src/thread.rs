@@ -1,6 +1,6 @@
 //! What the simulator keeps for a CUDA thread, and what a thread asks of it.
 
-use crate::fiber::{CONTEXT_BYTES, Switch};
+use crate::fiber::Switch;
 use crate::host::{HOST, Host};
 use crate::launch::{Access, Range};
 use crate::polled::Polled;
@@ -112,8 +112,6 @@ pub(crate) struct Context {
     /// Of its block's shared memory, once it has declared some.
     pub shadow: Cell<*const Shadow>,
 }
-
-const _: () = assert!(size_of::<Context>() <= CONTEXT_BYTES);
 
 /// Where a thread is in its launch.
 #[derive(Clone, Copy, Debug)]

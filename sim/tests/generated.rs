@@ -138,6 +138,26 @@ fn other_bodies_store_the_references_bits() {
     assert_eq!(cases, 102);
 }
 
+#[test]
+fn more_live_values_than_common_stacks_hold_store_the_references_bits() {
+    const VALUES: usize = 600;
+    let made = (1..VALUES).map(|i| format!("let v{i} = v{} * x + normed;\n", i - 1)).collect::<String>();
+    let used = (0..VALUES).rev().map(|i| format!("let y = y + v{i};\n")).collect::<String>();
+    let source = format!(
+        "#[fused_pattern(dtype = bf16)]
+        pub fn wide(x: Tokens, w: Channels, eps: Scalar) -> Tokens {{
+            let normed = rms_norm(x, w, eps);
+            let v0 = normed + x;
+            {made}
+            let y = all_reduce(v{});
+            {used}
+            y
+        }}",
+        VALUES - 1
+    );
+    sweep(&source, (256, 1, 2), Presence::ALL, &[2, 1, 3]);
+}
+
 /// Queues launches of the `tokens` on every rank, and compares each with the reference.
 fn back_to_back(group: &mut Group, tokens: &[usize], options: &Options) {
     let workloads =

@@ -3,7 +3,7 @@
 #[path = "support/kernel.rs"]
 mod kernel;
 
-use kernel::{Memory, build, launch, run};
+use kernel::{Memory, build, build_with, launch, run};
 use seamline_sim::{Launch, Options, Order, SimError, Usage};
 use std::time::{Duration, Instant};
 
@@ -274,12 +274,53 @@ fn a_source_that_does_not_compile_shows_where() {
     assert!(error.contains("cannot compile `test`") && error.contains(">   nonsense;"), "{error}");
 }
 
+/// A function whose frame of `bytes` bytes is written from end to end, which then calls `next`.
+fn deep(name: &str, bytes: usize, next: &str) -> String {
+    format!(
+        "__attribute__((noinline)) void {name}(u32* out) {{
+            char frame[{bytes}];
+            for (u32 i = 0; i < {bytes}; i++) frame[i] = (char)(i + device::thread());
+            asm volatile(\"\" ::\"r\"(frame) : \"memory\");
+            {next};
+            for (u32 i = 0; i < {bytes}; i++)
+                if (frame[i] != (char)(i + device::thread())) __builtin_trap();
+        }}"
+    )
+}
+
 #[test]
-fn a_frame_too_large_for_a_stack_does_not_compile() {
-    let error =
-        build("char frame[40000]; asm volatile(\"\" ::\"r\"(frame) : \"memory\");").unwrap_err().to_string();
-    assert!(
-        error.contains("is too large for the simulator") && error.contains("split the pattern"),
-        "{error}"
+fn frames_that_fit_one_by_one_are_held_together() {
+    let write =
+        "device::grid_wait(); device::block_barrier(); device::store4(out + device::thread(), 7, true)";
+    let functions = [
+        deep("innermost", 18_000, write),
+        deep("middle", 18_000, "innermost(out)"),
+        deep("outermost", 19_000, "middle(out)"),
+    ];
+    let library = build_with(&functions.concat(), "outermost(args.a);").unwrap();
+    let mut out = Memory::new(256, 0);
+    let launch = launch(&library, 1, 256, vec![out.range("out", Usage::Output)]);
+    for order in [Order::Forward, Order::Reverse, Order::Random(1)] {
+        run(std::slice::from_ref(&launch), &Options::new(order)).unwrap();
+    }
+    assert_eq!(out.words(), [7; 256]);
+}
+
+#[test]
+fn frames_too_large_for_any_stack_are_refused() {
+    let too_large = |functions: &str, body: &str| {
+        let error = build_with(functions, body).unwrap_err();
+        assert!(matches!(error, SimError::TooLarge { .. }), "{error}");
+        error.to_string()
+    };
+    let functions = [deep("inner", 600_000, ""), deep("outer", 600_000, "inner(out)")];
+    let text = too_large(&functions.concat(), "outer(args.a);");
+    assert!(text.contains("needs 120") && text.contains("split the pattern"), "{text}");
+    let text = too_large("", "char frame[2000000]; asm volatile(\"\" ::\"r\"(frame) : \"memory\");");
+    assert!(text.contains("needs 200"), "{text}");
+    let text = too_large(
+        "",
+        "char* frame = (char*)__builtin_alloca(args.a[0]); asm volatile(\"\" ::\"r\"(frame) : \"memory\");",
     );
+    assert!(text.contains("an amount that is not known"), "{text}");
 }

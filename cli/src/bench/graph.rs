@@ -3,6 +3,7 @@
 use super::median;
 use anyhow::{Context, Result};
 use cudarc::driver::{CudaContext, CudaGraph, CudaStream, sys};
+use seamline::cuda;
 use std::sync::Arc;
 
 /// Launches per rank in a graph: enough to hide the graph's own start.
@@ -10,6 +11,19 @@ const LAUNCHES: usize = 20;
 /// Replays of a round, of which the first are not counted.
 const REPLAYS: usize = 25;
 const WARM_UP: usize = 5;
+
+/// What a graph, and timing it, need of the driver beyond what kernels do.
+const FUNCTIONS: [&str; 7] = [
+    "cuStreamBeginCapture_v2",
+    "cuStreamEndCapture",
+    "cuGraphInstantiateWithFlags",
+    "cuGraphUpload",
+    "cuGraphLaunch",
+    "cuGraphExecDestroy",
+    "cuGraphDestroy",
+];
+/// As cudarc calls it.
+const ELAPSED: &str = if sys::CUDA_VERSION >= 13000 { "cuEventElapsedTime_v2" } else { "cuEventElapsedTime" };
 
 /// Queues one launch of the rank that is named.
 pub type Launch<'a> = dyn Fn(usize) -> Result<()> + 'a;
@@ -23,6 +37,8 @@ pub struct Streams {
 impl Streams {
     /// Streams for `ranks` ranks on `context`.
     pub fn new(context: &Arc<CudaContext>, ranks: u32) -> Result<Streams> {
+        cuda::has(&FUNCTIONS)?;
+        cuda::has(&[ELAPSED])?;
         let stream = |_| context.new_stream().context("cannot make a stream");
         Ok(Streams { context: Arc::clone(context), streams: (0..ranks).map(stream).collect::<Result<_>>()? })
     }

@@ -1,12 +1,17 @@
 //! Which GPUs reach each other's memory.
 
 use cudarc::driver::sys::cuDeviceCanAccessPeer;
+use seamline::cuda;
 
 /// Pairs of the first `count` devices without access, in words.
-pub fn closed(count: usize) -> Vec<String> {
+///
+/// # Errors
+/// A driver that cannot tell.
+pub fn closed(count: usize) -> Result<Vec<String>, seamline::Error> {
+    cuda::has(&["cuDeviceCanAccessPeer"])?;
     let pairs = (0..count as i32).flat_map(|a| (0..count as i32).map(move |b| (a, b)));
     let closed = pairs.filter(|&(a, b)| a != b && !can_access(a, b));
-    closed.map(|(a, b)| format!("{a} to {b}")).collect()
+    Ok(closed.map(|(a, b)| format!("{a} to {b}")).collect())
 }
 
 fn can_access(from: i32, to: i32) -> bool {

@@ -1,37 +1,57 @@
 //! The driver: whether there is one, and its errors in words.
 
+mod functions;
+
 use crate::error::{Error, ErrorKind};
 use cudarc::driver::{CudaContext, DriverError, sys};
 use std::ffi::CStr;
 use std::sync::{Arc, OnceLock};
 
-/// Names under which the loader may know the driver.
+/// Names under which the loader may know the driver: the usual ones of cudarc's.
 const NAMES: [&str; 3] = ["libcuda.so.1", "libcuda.so", "nvcuda.dll"];
-static PRESENT: OnceLock<bool> = OnceLock::new();
+static PRESENT: OnceLock<Result<(), ErrorKind>> = OnceLock::new();
 
-/// Whether a CUDA driver can be loaded. cudarc panics without one, so everything here asks first.
+/// Whether there is a CUDA driver, with every function that kernels need. cudarc panics for want of either, so
+/// everything here asks first.
 ///
 /// # Errors
-/// [`ErrorKind::NoDriver`].
+/// [`ErrorKind::NoDriver`], [`ErrorKind::OldDriver`].
 pub fn present() -> Result<(), Error> {
+    Ok(PRESENT.get_or_init(look_up).clone()?)
+}
+
+fn look_up() -> Result<(), ErrorKind> {
     // SAFETY: the driver's initialisers are meant to run in any process.
-    let load = |name: &&str| unsafe { libloading::Library::new(*name) }.is_ok();
-    match PRESENT.get_or_init(|| NAMES.iter().any(load)) {
-        true => Ok(()),
-        false => Err(ErrorKind::NoDriver { searched: NAMES.join(", ") }.into()),
+    if !unsafe { sys::is_culib_present() } {
+        return Err(ErrorKind::NoDriver { searched: NAMES.join(", ") });
     }
+    functions::missing(functions::NEEDED).map_or(Ok(()), |function| Err(lacks(function)))
+}
+
+/// Whether the driver also has `functions`, which kernels do not need: for tools that call them through cudarc, which panics where
+/// one is missing.
+///
+/// # Errors
+/// As [`present`].
+pub fn has(functions: &[&'static str]) -> Result<(), Error> {
+    present()?;
+    functions::missing(functions).map_or(Ok(()), |function| Err(lacks(function).into()))
+}
+
+fn lacks(function: &str) -> ErrorKind {
+    ErrorKind::OldDriver { library: functions::library(), function: function.to_owned() }
 }
 
 /// Whether this process has loaded it.
 pub(super) fn loaded() -> bool {
-    PRESENT.get().is_some_and(|present| *present)
+    PRESENT.get().is_some_and(Result::is_ok)
 }
 
 /// The primary context of device `ordinal`: [`CudaContext::new`], with an error where that panics for want of
 /// a driver.
 ///
 /// # Errors
-/// [`ErrorKind::NoDriver`], or [`ErrorKind::Driver`] where there is no such device.
+/// Those of [`present`], or [`ErrorKind::Driver`] where there is no such device.
 pub fn context(ordinal: usize) -> Result<Arc<CudaContext>, Error> {
     present()?;
     CudaContext::new(ordinal).doing(|| format!("opening device {ordinal}"))
@@ -40,7 +60,7 @@ pub fn context(ordinal: usize) -> Result<Arc<CudaContext>, Error> {
 /// The CUDA version that the driver supports, as 13000 for 13.0.
 ///
 /// # Errors
-/// [`ErrorKind::NoDriver`], or [`ErrorKind::Driver`].
+/// Those of [`present`], or [`ErrorKind::Driver`].
 pub fn driver_version() -> Result<i32, Error> {
     present()?;
     let mut version = 0;

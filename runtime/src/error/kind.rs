@@ -414,6 +414,18 @@ pub enum ErrorKind {
         /// The library's names.
         searched: String,
     },
+    /// A CUDA driver that lacks a function: it is too old, or no driver.
+    #[error(
+        "the CUDA driver `{library}` has no function `{function}`: install a newer NVIDIA driver (of CUDA 12.0 or later), take a \
+         library that is no driver out of the loader's paths (LD_LIBRARY_PATH), or run on the host with `Group::simulated` or \
+         `Group::reference`"
+    )]
+    OldDriver {
+        /// The library that was loaded.
+        library: String,
+        /// The first function that it lacks.
+        function: String,
+    },
     /// A driver call failed.
     #[error("{doing} failed: {code} ({text})")]
     Driver {

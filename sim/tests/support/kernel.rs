@@ -6,11 +6,18 @@ use std::sync::Arc;
 
 /// Builds `body` as the kernel `kernel`, with arguments of up to four pointers.
 pub fn build(body: &str) -> Result<Arc<Library>, SimError> {
+    build_with("", body)
+}
+
+/// The same, with functions that it may call.
+pub fn build_with(functions: &str, body: &str) -> Result<Arc<Library>, SimError> {
     let text = format!(
         "#line 1 \"{}\"\n{}\n\
          struct Words {{ u32 w[4]; }};\n\
          #define POLL(p) ({{ Words v; device::exchange_load16(v.w, p, true); v; }})\n\
          #define PUSH(p, ...) ({{ const u32 w[4] = {{__VA_ARGS__}}; device::exchange_push16(p, w); }})\n\
+         #line 1 \"functions.cu\"\n\
+         {functions}\n\
          #line 1 \"test.cu\"\n\
          struct Args {{ u32 *a, *b, *c, *d; }};\n\
          SEAMLINE_KERNEL(1024, 1) kernel(SEAMLINE_PARAM Args args) {{\n{body}\n}}\n",
