@@ -19,7 +19,6 @@ mod one_grid;
 pub mod output;
 mod residency;
 pub(crate) mod side;
-pub(crate) mod slice;
 mod streams;
 
 pub use bare::{Bare, bare};

@@ -1,7 +1,7 @@
 //! How a launch will run, in words and numbers.
 
+use crate::args::signature::{Kind, Rows};
 use crate::kernel::Inner;
-use crate::signature::{Kind, Rows};
 use seamline_codegen::schedule::{LaunchShape, Schedule};
 use std::fmt;
 use std::time::Duration;

@@ -1,23 +1,32 @@
 //! Groups of ranks, and a rank as its user holds it.
 
+pub(crate) mod agreement;
+mod fork;
+pub(crate) mod memory;
+pub(crate) mod region;
+pub(crate) mod rendezvous;
+pub(crate) mod status;
+
 #[cfg(feature = "cuda")]
 use crate::cuda::CudaGroup;
 use crate::error::{Error, ErrorKind};
-use crate::executor::Executor;
-use crate::fork::{Family, Forks};
+use crate::group::fork::{Family, Forks};
+use crate::group::memory::{HostWords, Memory};
+use crate::group::region::{Region, RegionKey};
+use crate::group::rendezvous::Rendezvous;
+use crate::group::status::{Fault, Status};
 use crate::host::HostGroup;
-use crate::memory::{HostWords, Memory};
-use crate::reference::Reference;
-use crate::region::{Region, RegionKey};
-use crate::rendezvous::Rendezvous;
-use crate::status::{Fault, Status};
+use crate::host::executor::Executor;
+use crate::host::reference::Reference;
+use crate::plan::site::Place;
+use crate::sync::lock;
 use seamline_codegen::abi::STATUS_WORDS;
 use seamline_codegen::schedule::DeviceModel;
 use seamline_codegen::{MAX_RANKS, Program};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Who runs a collective together. Makes [`Rank`]s; a group lives as long as one of them, or a kernel, does.
 ///
@@ -153,11 +162,6 @@ impl Control {
     }
 }
 
-/// A lock whose data no panic can leave half changed.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl State {
     fn new(backend: Backend, ranks: u32, family: Arc<Family>) -> Result<Arc<State>, Error> {
         Ok(Arc::new(State {
@@ -275,7 +279,17 @@ impl Rank {
         &self.group.controls[self.index as usize]
     }
 
-    pub(crate) fn ranks_per_device(&self) -> u32 {
+    /// What a plan is told of it.
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            device: self.device(),
+            ranks: self.ranks(),
+            ranks_per_device: self.ranks_per_device(),
+            exchanges_through_memory: self.exchanges_through_memory(),
+        }
+    }
+
+    fn ranks_per_device(&self) -> u32 {
         match &self.group.backend {
             Backend::Host(_) => 1,
             #[cfg(feature = "cuda")]
@@ -283,7 +297,7 @@ impl Rank {
         }
     }
 
-    pub(crate) fn exchanges_through_memory(&self) -> bool {
+    fn exchanges_through_memory(&self) -> bool {
         match &self.group.backend {
             Backend::Host(host) => host.executor().exchanges_through_memory(),
             #[cfg(feature = "cuda")]

@@ -1,9 +1,13 @@
 //! A group whose kernels run on the host.
 
+pub mod executor;
+pub(crate) mod launch;
+pub(crate) mod reference;
+
 use crate::error::Error;
-use crate::executor::{Executor, HostKernel};
-use crate::group::lock;
-use crate::plan::Agreement;
+use crate::group::agreement::Agreement;
+use crate::host::executor::{Executor, HostKernel};
+use crate::sync::lock;
 use std::sync::{Arc, Mutex};
 
 /// A group on the host.

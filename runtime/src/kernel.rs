@@ -1,16 +1,16 @@
 //! A prepared kernel: the handle that launches.
 
+use crate::args::pack::{Addresses, Packing};
 use crate::error::Error;
-use crate::executor::HostKernel;
 use crate::explain::Explanation;
+use crate::group::region::Region;
+use crate::group::status::Status;
 use crate::group::{Backend, Rank};
+use crate::host::executor::HostKernel;
 use crate::launch;
-use crate::pack::{Addresses, Packing};
 use crate::pattern::{Bundle, Pattern};
 use crate::plan::Plan;
 use crate::queue::Queue;
-use crate::region::Region;
-use crate::status::Status;
 use seamline_codegen::abi;
 use std::any::Any;
 use std::fmt;

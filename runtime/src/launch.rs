@@ -1,15 +1,13 @@
 //! From a bundle to the executor.
 
-pub(crate) mod host;
-
 use crate::args::ArgList;
-use crate::check;
+use crate::args::check;
 use crate::error::{Error, ErrorKind};
 use crate::group::whole_group;
 use crate::kernel::{Inner, Kernel, Runner};
 use crate::pattern::{Bundle, Pattern};
+use crate::plan::variant::describe;
 use crate::queue::Queue;
-use crate::variant::describe;
 
 /// One rank's launch.
 pub(crate) fn launch(
@@ -19,7 +17,7 @@ pub(crate) fn launch(
     args: &mut ArgList<'_>,
 ) -> Result<(), Error> {
     let result = match &kernel.runner {
-        Runner::Host(host) => host::launch(kernel, &**host, queue, tokens, args),
+        Runner::Host(host) => crate::host::launch::launch(kernel, &**host, queue, tokens, args),
         #[cfg(feature = "cuda")]
         Runner::Cuda(cuda) => crate::cuda::launch::launch(kernel, cuda, queue, tokens, args),
     };
@@ -87,7 +85,7 @@ fn all(
         }
     }
     match &kernels[0].runner {
-        Runner::Host(host) => host::launch_all(kernels, &**host, queues, tokens[0], args),
+        Runner::Host(host) => crate::host::launch::launch_all(kernels, &**host, queues, tokens[0], args),
         #[cfg(feature = "cuda")]
         Runner::Cuda(_) => crate::cuda::launch::launch_all(kernels, queues, tokens[0], args),
     }

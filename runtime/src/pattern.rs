@@ -4,7 +4,7 @@ use crate::args::ArgList;
 use crate::error::Error;
 use crate::group::Rank;
 use crate::kernel::Kernel;
-use crate::options::Prepare;
+use crate::plan::options::Prepare;
 use crate::prepare;
 use seamline_codegen::Graph;
 

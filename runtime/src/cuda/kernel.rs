@@ -6,7 +6,7 @@ use super::{CudaGroup, nvrtc, residency};
 use crate::error::{Error, ErrorKind};
 use crate::kernel::Inner;
 use crate::plan::Plan;
-use crate::variant::Variant;
+use crate::plan::variant::Variant;
 use cudarc::driver::CudaFunction;
 use cudarc::driver::sys::CUstream;
 use std::sync::{Arc, OnceLock};

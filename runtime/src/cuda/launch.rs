@@ -5,15 +5,15 @@ use super::group::CudaGroup;
 use super::kernel::CudaKernel;
 use super::one_grid;
 use super::streams::Handle;
+use crate::args::check;
+use crate::args::pack::{Value, Values};
+use crate::args::signature::Argument;
 use crate::args::{Arg, ArgList, Destination, Source, place};
-use crate::check;
 use crate::error::{Error, ErrorKind};
 use crate::group::Backend;
 use crate::kernel::{Inner, Runner};
 use crate::launch::{admit, pieces};
-use crate::pack::{Value, Values};
 use crate::queue::{Kind as QueueKind, Queue};
-use crate::signature::Argument;
 use arrayvec::ArrayVec;
 use cudarc::driver::sys::{
     self, CUfunction, CUlaunchAttribute, CUlaunchAttributeID as AttributeId, CUlaunchConfig, CUstream,

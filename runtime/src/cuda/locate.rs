@@ -7,7 +7,7 @@
 
 use super::library::Functions;
 use crate::error::{Error, ErrorKind};
-use crate::group::lock;
+use crate::sync::lock;
 use libloading::Library;
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};

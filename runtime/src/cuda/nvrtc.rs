@@ -5,7 +5,7 @@ use super::excerpt::excerpt;
 use super::library::{self, COMPILATION, Functions};
 use super::locate;
 use crate::error::{Error, ErrorKind};
-use crate::group::lock;
+use crate::sync::lock;
 use crate::testing::count_compile;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;

@@ -1,10 +1,10 @@
 //! Outputs that seamline allocates for its user.
 
 use super::Doing;
+use crate::args::signature::Kind;
 use crate::args::{Destination, Extent, Input, Output, Source};
 use crate::error::{Error, ErrorKind};
 use crate::kernel::Kernel;
-use crate::signature::Kind;
 use cudarc::driver::{CudaSlice, CudaStream};
 use seamline_codegen::DType;
 use std::sync::Arc;

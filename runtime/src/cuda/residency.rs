@@ -8,7 +8,8 @@ use super::launch::{Config, Prepared};
 use super::module::Loaded;
 use crate::error::{Error, ErrorKind};
 use crate::plan::Plan;
-use crate::variant::{Site, Variant};
+use crate::plan::site::Site;
+use crate::plan::variant::Variant;
 use cudarc::driver::{CudaFunction, sys};
 use seamline_codegen::schedule::{LaunchShape, Schedule, launches_at_once};
 

@@ -5,7 +5,7 @@
 //! a collective reset.
 
 use crate::error::Error;
-use crate::memory::Memory;
+use crate::group::memory::Memory;
 use seamline_codegen::abi::{EMPTY_WORD, GENERATIONS, generation_bytes, wire_row_bytes};
 use seamline_codegen::schedule::Schedule;
 use seamline_codegen::{DType, Program};

@@ -3,10 +3,10 @@
 //! On the way to a launch these loops cost a few compares per argument: nothing is allocated or formatted
 //! unless a rule is broken.
 
+use crate::args::pack::Values;
+use crate::args::signature::{Argument, Columns, Kind, Rows};
 use crate::args::{Arg, ArgList, Extent};
 use crate::error::ErrorKind;
-use crate::pack::Values;
-use crate::signature::{Argument, Columns, Kind, Rows};
 use seamline_codegen::{MAX_ARGS, ParamId, Presence};
 
 /// Everything that needs no address: kinds, presence, dtypes, shapes, lengths. Answers the variant.

@@ -6,8 +6,8 @@
 //! pattern, so that what [`HostLaunch`] states about memory holds.
 
 use crate::error::Error;
-use crate::launch::host::Bound;
-use crate::variant::Variant;
+use crate::host::launch::Bound;
+use crate::plan::variant::Variant;
 use seamline_codegen::schedule::{DeviceModel, LaunchShape};
 use seamline_codegen::{OutputId, ParamId, reference};
 use std::fmt;

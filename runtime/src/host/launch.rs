@@ -1,16 +1,17 @@
 //! Launches on host executors.
 
-use super::{admit, pieces};
+use crate::args::check;
+use crate::args::pack::{Value, Values};
+use crate::args::signature::{Argument, Kind, Rows};
 use crate::args::{Arg, ArgList, Destination, Source};
-use crate::check;
 use crate::error::{Error, ErrorKind};
-use crate::executor::{HostKernel, HostLaunch, Span, Usage};
-use crate::group::{Backend, lock};
+use crate::group::Backend;
+use crate::host::executor::{HostKernel, HostLaunch, Span, Usage};
 use crate::kernel::Inner;
-use crate::pack::{Value, Values};
+use crate::launch::{admit, pieces};
+use crate::plan::variant::Variant;
 use crate::queue::{Kind as QueueKind, Queue};
-use crate::signature::{Argument, Kind, Rows};
-use crate::variant::Variant;
+use crate::sync::lock;
 use seamline_codegen::abi::STATUS_WORDS;
 use seamline_codegen::{MAX_ARGS, OutputId, ParamId, reference};
 use std::sync::atomic::Ordering;
@@ -195,7 +196,7 @@ impl<'a> Bound<'a> {
         }
         let Some(region) = &self.kernel.region else { return spans };
         let own = &region.ranks[self.rank as usize];
-        let whole = |name, memory: &crate::memory::Memory, usage| Span {
+        let whole = |name, memory: &crate::group::memory::Memory, usage| Span {
             name,
             start: memory.address(),
             bytes: memory.bytes(),
