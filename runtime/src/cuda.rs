@@ -3,22 +3,22 @@
 //! Most users need [`context`] alone. The rest are the building blocks that `prepare` and `launch` are made
 //! of, for tools that compile or launch by hand.
 
-mod bare;
+pub(crate) mod bare;
+mod code;
 mod device;
 mod driver;
 mod excerpt;
 mod group;
-mod kernel;
 pub mod launch;
 mod library;
 pub mod locate;
-pub(crate) mod memory;
+mod memory;
 mod module;
 pub mod nvrtc;
 mod one_grid;
 pub mod output;
 mod residency;
-pub(crate) mod side;
+mod side;
 mod streams;
 
 pub use bare::{Bare, bare};
@@ -26,4 +26,3 @@ pub use device::{Device, arch};
 pub(crate) use driver::Doing;
 pub use driver::{context, driver_version, present};
 pub(crate) use group::CudaGroup;
-pub(crate) use kernel::CudaKernel;

@@ -79,7 +79,10 @@ impl Explanation {
             bytes_written,
             bytes_sent: peers * tokens_u64 * row,
             floor: kernel
-                .peak_bytes_per_second()
+                .rank
+                .group
+                .info
+                .peak_bytes_per_second
                 .map(|rate| Duration::from_secs_f64((bytes_read + bytes_written) as f64 / rate)),
         }
     }

@@ -13,6 +13,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod args;
+mod backend;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod error;

@@ -14,6 +14,7 @@ use seamline_codegen::schedule::EXCHANGE_TOKENS;
 use seamline_codegen::{DType, Dims, Graph, ParamId, Presence, Program, Request};
 use site::{Place, Site};
 use std::cmp::Reverse;
+use std::sync::Arc;
 use std::time::Duration;
 use variant::{Variant, describe};
 
@@ -27,15 +28,13 @@ const FEW_OPTIONALS: usize = 2;
 pub(crate) struct Plan {
     pub(crate) graph: &'static Graph,
     pub(crate) arguments: Vec<Argument>,
-    pub(crate) variants: Vec<Variant>,
+    pub(crate) variants: Arc<[Variant]>,
     pub(crate) max_tokens: usize,
     /// Tokens of one kernel; more run as several.
     pub(crate) tokens_per_launch: u64,
     pub(crate) region: Option<RegionKey>,
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "hosts hold any number of clusters"))]
     pub(crate) site: Site,
     pub(crate) timeout: Duration,
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "hosts compile at once"))]
     pub(crate) lazy: bool,
     pub(crate) agreement: Agreement,
     /// Optional inputs that all ranks must have, or none.

@@ -1,10 +1,9 @@
 //! A launch as the driver gets it, for those who measure what stands before it.
 
-use super::launch::{Config, Ready};
+use super::launch::Config;
 use crate::args::ArgList;
-use crate::error::{Error, ErrorKind};
-use crate::kernel::{Kernel, Runner};
-use crate::launch::pieces;
+use crate::error::Error;
+use crate::kernel::Kernel;
 use crate::pattern::{Bundle, Pattern};
 use cudarc::driver::CudaStream;
 use cudarc::driver::sys::CUfunction;
@@ -25,31 +24,15 @@ pub struct Bare {
 /// stands between. Queues nothing.
 ///
 /// # Errors
-/// See [`ErrorKind`]. No tokens are an error, as no launch comes of them.
+/// See [`ErrorKind`](crate::ErrorKind). No tokens are an error, as no launch comes of them.
 pub fn bare<P: Pattern>(
     kernel: &Kernel<P>,
     stream: &Arc<CudaStream>,
     args: P::Args<'_>,
 ) -> Result<Bare, Error> {
-    let kernel = &*kernel.inner;
-    let Runner::Cuda(cuda) = &kernel.runner else {
-        return Err(ErrorKind::Queue {
-            executor: kernel.rank.executor(),
-            expected: "`Queue::host()`",
-            got: "a CUDA stream",
-        }
-        .into());
-    };
     let tokens = args.tokens();
     let mut list = ArgList::new();
     args.collect(&mut list);
-    let ready = Ready::new(kernel, cuda, stream.into(), tokens, &mut list)?;
-    let none = || Error::from(ErrorKind::Count { what: "tokens", expected: 1, got: 0 });
-    let (ready, (first, tokens)) = ready.zip(pieces(kernel, tokens).next()).ok_or_else(none)?;
-    let step = kernel.plan.variants[ready.variant].step(tokens);
-    Ok(Bare {
-        function: ready.functions[step.entry].cu_function(),
-        config: Config::of(&step.shape(tokens)),
-        args: kernel.packings[ready.variant].pack(&ready.values, first, tokens).to_vec(),
-    })
+    let launch = kernel.inner.admit(tokens, &mut list)?;
+    kernel.inner.code.bare(stream.into(), launch)
 }

@@ -116,9 +116,6 @@ impl<P> Kernel<P> {
     /// What the compiler said of each variant that is compiled: registers, spills, shared memory. Empty on
     /// the host.
     pub fn compiled(&self) -> Vec<Arc<super::nvrtc::Compiled>> {
-        match &self.inner.runner {
-            crate::kernel::Runner::Cuda(cuda) => cuda.compiled().cloned().collect(),
-            crate::kernel::Runner::Host(_) => Vec::new(),
-        }
+        self.inner.code.compiled()
     }
 }

@@ -7,21 +7,20 @@ use super::Doing;
 use super::launch::{Config, Prepared};
 use super::module::Loaded;
 use crate::error::{Error, ErrorKind};
-use crate::plan::Plan;
 use crate::plan::site::Site;
 use crate::plan::variant::Variant;
 use cudarc::driver::{CudaFunction, sys};
 use seamline_codegen::schedule::{LaunchShape, Schedule, launches_at_once};
 
 /// Refuses what would not fit.
-pub(super) fn check(plan: &Plan, variant: &Variant, loaded: &Loaded) -> Result<(), Error> {
+pub(super) fn check(site: &Site, variant: &Variant, loaded: &Loaded) -> Result<(), Error> {
     if variant.schedule() == Schedule::Local {
         return Ok(());
     }
     for step in variant.steps() {
         let shape = step.shape(step.up_to);
-        let fit = active_clusters(&loaded.functions[step.entry], &Config::of(&shape), plan.site.device.sms)?;
-        decide(&plan.site, step.up_to, &shape, fit)?;
+        let fit = active_clusters(&loaded.functions[step.entry], &Config::of(&shape), site.device.sms)?;
+        decide(site, step.up_to, &shape, fit)?;
     }
     Ok(())
 }

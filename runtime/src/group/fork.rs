@@ -4,7 +4,8 @@
 //! there are groups. That holds only if none comes later: the first kernel that exchanges closes the [`Family`].
 
 use crate::error::{Error, ErrorKind};
-use crate::group::{Rank, State};
+use crate::group::Rank;
+use crate::group::state::State;
 use crate::sync::lock;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -1,103 +1,114 @@
 //! Memory that seamline itself owns: exchange regions, epochs and control words.
 
-#[cfg(feature = "cuda")]
-use crate::cuda::memory::{DeviceWords, PinnedWords};
-use crate::error::{Error, ErrorKind};
-use std::cell::UnsafeCell;
+use crate::error::Error;
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-/// 32-bit words at an address that a kernel can reach.
-#[derive(Debug)]
-pub(crate) enum Memory {
-    Host(HostWords),
-    #[cfg(feature = "cuda")]
-    Device(DeviceWords),
-    /// On the host, mapped into the device's address space.
-    #[cfg(feature = "cuda")]
-    Pinned(PinnedWords),
+/// 32-bit words at an address that kernels reach, freed when this is dropped.
+pub(crate) trait Words: fmt::Debug + Send + Sync {
+    /// Where kernels find them.
+    fn address(&self) -> u64;
+
+    /// Their size in bytes.
+    fn bytes(&self) -> u64;
+
+    /// Sets every word to `word`. No kernel may be using them.
+    fn fill(&self, word: u32) -> Result<(), Error>;
+
+    /// A word as it is now, whatever is queued or running.
+    fn read(&self, word: usize) -> Result<u32, Error>;
+
+    /// The words themselves, where the host can reach them while kernels do.
+    fn cells(&self) -> Option<&[AtomicU32]>;
 }
 
-impl Memory {
-    /// Where kernels find it.
+/// Memory of a rank's own: the rank alone fills it, and it is freed when nobody has it mapped any more.
+#[derive(Debug)]
+pub(crate) struct Own(Arc<dyn Words>);
+
+impl Own {
+    pub(crate) fn new(words: impl Words + 'static) -> Own {
+        Own(Arc::new(words))
+    }
+
+    /// Where kernels of the rank itself find it.
     pub(crate) fn address(&self) -> u64 {
-        match self {
-            Memory::Host(words) => words.address(),
-            #[cfg(feature = "cuda")]
-            Memory::Device(words) => words.address(),
-            #[cfg(feature = "cuda")]
-            Memory::Pinned(words) => words.address(),
-        }
+        self.0.address()
     }
 
-    /// Its size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
-        match self {
-            Memory::Host(words) => words.count as u64 * 4,
-            #[cfg(feature = "cuda")]
-            Memory::Device(words) => words.bytes(),
-            #[cfg(feature = "cuda")]
-            Memory::Pinned(words) => words.bytes(),
-        }
+        self.0.bytes()
     }
 
-    /// Sets every word to `word`. No kernel may be using it.
+    /// See [`Words::fill`].
     pub(crate) fn fill(&self, word: u32) -> Result<(), Error> {
-        match self {
-            Memory::Host(words) => words.fill(word),
-            #[cfg(feature = "cuda")]
-            Memory::Device(words) => words.fill(word)?,
-            #[cfg(feature = "cuda")]
-            Memory::Pinned(words) => words.fill(word),
-        }
-        Ok(())
+        self.0.fill(word)
     }
 
-    /// Its words, where the host can read them while kernels write them.
-    pub(crate) fn words(&self) -> Option<&[AtomicU32]> {
-        match self {
-            Memory::Host(words) => Some(words.words()),
-            #[cfg(feature = "cuda")]
-            Memory::Device(_) => None,
-            #[cfg(feature = "cuda")]
-            Memory::Pinned(words) => Some(words.words()),
-        }
+    /// See [`Words::read`].
+    pub(crate) fn read(&self, word: usize) -> Result<u32, Error> {
+        self.0.read(word)
+    }
+
+    /// See [`Words::cells`].
+    pub(crate) fn cells(&self) -> Option<&[AtomicU32]> {
+        self.0.cells()
     }
 }
 
-/// Words of the host's own memory, 16-byte aligned as vector accesses want it. Host executors write them
-/// through their address, so they are cells.
+/// A rank's memory as the kernels of one rank, itself or a peer, reach it. Theirs to write to, not to fill.
 #[derive(Debug)]
-pub(crate) struct HostWords {
-    cells: Box<[UnsafeCell<u128>]>,
-    count: usize,
+pub(crate) struct Mapping {
+    address: u64,
+    bytes: u64,
+    _mapped: Arc<dyn Words>,
 }
 
-// SAFETY: every access is through atomics or, by the executor, in a run that the group serialises; control words, which
-// `status` reads during a run, are through atomics there too.
-unsafe impl Sync for HostWords {}
-
-impl HostWords {
-    pub(crate) fn new(count: u64, word: u32) -> Result<HostWords, Error> {
-        let too_much = || Error::from(ErrorKind::HostMemory { bytes: count.saturating_mul(4) });
-        let count = usize::try_from(count).map_err(|_| too_much())?;
-        let four = u128::from(word) * 0x1_0000_0001_0000_0001_0000_0001;
-        let mut cells = Vec::new();
-        cells.try_reserve_exact(count.div_ceil(4)).map_err(|_| too_much())?;
-        cells.resize_with(count.div_ceil(4), || UnsafeCell::new(four));
-        Ok(HostWords { cells: cells.into(), count })
+impl Mapping {
+    /// Where it is for kernels that share `own`'s address space.
+    pub(crate) fn in_place(own: &Own) -> Mapping {
+        Mapping { address: own.address(), bytes: own.bytes(), _mapped: Arc::clone(&own.0) }
     }
 
-    fn address(&self) -> u64 {
-        self.cells.as_ptr().expose_provenance() as u64
+    /// Where the kernels find it.
+    pub(crate) fn address(&self) -> u64 {
+        self.address
     }
 
-    fn words(&self) -> &[AtomicU32] {
-        // SAFETY: the cells are at least so many words, aligned, initialised, alive as long as the borrow,
-        // and may be changed through a shared reference, as atomics are.
-        unsafe { std::slice::from_raw_parts(self.cells.as_ptr().cast(), self.count) }
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// Words that kernels write, and that the host reads meanwhile by a mere load.
+#[derive(Debug)]
+pub(crate) struct Mirror {
+    own: Own,
+    words: NonNull<[AtomicU32]>,
+}
+
+// SAFETY: `words` are atomics of `own`, which may go to another thread.
+unsafe impl Send for Mirror {}
+// SAFETY: as above, and `own` may be shared.
+unsafe impl Sync for Mirror {}
+
+impl Mirror {
+    /// Of `words`, which are always those that `cells` answers.
+    pub(crate) fn new<W: Words + 'static>(words: W, cells: fn(&W) -> &[AtomicU32]) -> Mirror {
+        let owner = Arc::new(words);
+        let words = NonNull::from(cells(&owner));
+        Mirror { own: Own(owner), words }
     }
 
-    fn fill(&self, word: u32) {
-        self.words().iter().for_each(|w| w.store(word, std::sync::atomic::Ordering::Relaxed));
+    pub(crate) fn own(&self) -> &Own {
+        &self.own
+    }
+
+    #[inline]
+    pub(crate) fn words(&self) -> &[AtomicU32] {
+        // SAFETY: they are those of `own`, which is alive, behind an `Arc`, and answers the same ones always.
+        unsafe { self.words.as_ref() }
     }
 }

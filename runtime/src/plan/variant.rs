@@ -113,13 +113,13 @@ pub(crate) fn describe(graph: &Graph, present: Presence) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use seamline_codegen::schedule::DeviceModel;
     use seamline_codegen::{DType, Dims, Elem, Fixed, Node, Op, Output, Param, Request, Role, ValueId};
 
     /// `out = all_reduce(x) + x`, or without the second use, which decides whether a value crosses the exchange.
-    fn program(hidden: u32, ranks: u32, crossing: bool) -> Program {
+    pub(crate) fn program(hidden: u32, ranks: u32, crossing: bool) -> Program {
         let node = |op| Node { op, name: None };
         let x =
             Param { name: "x".into(), role: Role::Tokens(Elem::Pattern), optional: false, in_place: None };
