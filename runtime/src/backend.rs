@@ -4,14 +4,14 @@ use crate::args::ArgList;
 use crate::args::pack::Packing;
 use crate::args::signature::Argument;
 #[cfg(feature = "cuda")]
-use crate::cuda::{bare::Bare, nvrtc::Compiled};
+use crate::cuda::{driver_launch::DriverLaunch, nvrtc::Compiled};
 use crate::error::Error;
 use crate::group::agreement::Agreement;
 use crate::group::control::Control;
 use crate::group::memory::{Mirror, Own};
 use crate::group::region::Region;
 use crate::group::transport::Transport;
-use crate::plan::site::Site;
+use crate::plan::placement::Placement;
 use crate::plan::variant::Variant;
 use crate::queue::Queue;
 use seamline_codegen::schedule::DeviceModel;
@@ -71,7 +71,7 @@ pub(crate) struct Build<'a> {
     pub(crate) agreement: &'a Agreement,
     pub(crate) variants: &'a Arc<[Variant]>,
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "hosts hold any number of clusters"))]
-    pub(crate) site: Site,
+    pub(crate) placement: Placement,
     /// At the first launch, where that is possible.
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "hosts compile at once"))]
     pub(crate) lazy: bool,
@@ -90,7 +90,7 @@ pub(crate) trait Code: fmt::Debug + Send + Sync {
 
     /// What [`launch`](Code::launch) would hand to the driver first.
     #[cfg(feature = "cuda")]
-    fn bare(&self, queue: Queue<'_>, launch: Launch<'_, '_>) -> Result<Bare, Error>;
+    fn driver_launch(&self, queue: Queue<'_>, launch: Launch<'_, '_>) -> Result<DriverLaunch, Error>;
 }
 
 /// One rank's launch: arguments that fit, and all that is needed to run them.

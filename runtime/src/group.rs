@@ -96,10 +96,13 @@ pub(crate) fn whole_group<'a>(
     let Some(first) = ranks.clone().next() else {
         return Err(ErrorKind::Count { what: what.1, expected: 1, got: 0 }.into());
     };
-    if ranks.len() != first.ranks() as usize {
-        return Err(
-            ErrorKind::Count { what: what.1, expected: first.ranks() as usize, got: ranks.len() }.into()
-        );
+    if ranks.len() != first.group_size() as usize {
+        return Err(ErrorKind::Count {
+            what: what.1,
+            expected: first.group_size() as usize,
+            got: ranks.len(),
+        }
+        .into());
     }
     for (at, rank) in ranks.enumerate() {
         let same = Arc::ptr_eq(&rank.group, &first.group);

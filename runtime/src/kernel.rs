@@ -68,8 +68,9 @@ impl Inner {
         let packing =
             |v: &crate::Variant| Packing::new(&abi::slots(v.program()), &plan.arguments, &addresses);
         let packings = plan.variants.iter().map(packing).collect();
-        let Plan { agreement, variants, site, lazy, .. } = &plan;
-        let code = group.backend.compile(&Build { agreement, variants, site: *site, lazy: *lazy })?;
+        let Plan { agreement, variants, placement, lazy, .. } = &plan;
+        let code =
+            group.backend.compile(&Build { agreement, variants, placement: *placement, lazy: *lazy })?;
         Ok(Arc::new(Inner { rank: rank.clone(), plan, packings, region, code }))
     }
 
@@ -156,7 +157,7 @@ impl<P> Kernel<P> {
 
     /// Bytes of exchange memory that its rank holds for it. Kernels of one group with the same hidden size
     /// and wire dtype share it.
-    pub fn memory(&self) -> u64 {
+    pub fn exchange_bytes(&self) -> u64 {
         self.inner.region.as_ref().map_or(0, |r| r.bytes_per_rank())
     }
 

@@ -1,18 +1,19 @@
 //! What will be prepared: decided from the graph, the options and the group alone, before anything slow.
 
 pub(crate) mod options;
-pub(crate) mod site;
+pub(crate) mod placement;
 pub(crate) mod variant;
 
 use crate::args::signature::{Argument, arguments};
+use crate::backend::Info;
 use crate::error::{Error, ErrorKind};
 use crate::group::agreement::Agreement;
 use crate::group::region::RegionKey;
 use options::Prepare;
+use placement::Placement;
 use seamline_codegen::check::check;
 use seamline_codegen::schedule::EXCHANGE_TOKENS;
 use seamline_codegen::{DType, Dims, Graph, ParamId, Presence, Program, Request};
-use site::{Place, Site};
 use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +34,7 @@ pub(crate) struct Plan {
     /// Tokens of one kernel; more run as several.
     pub(crate) tokens_per_launch: u64,
     pub(crate) region: Option<RegionKey>,
-    pub(crate) site: Site,
+    pub(crate) placement: Placement,
     pub(crate) timeout: Duration,
     pub(crate) lazy: bool,
     pub(crate) agreement: Agreement,
@@ -42,10 +43,10 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// For ranks at `place`, beside as many forks as `forks` answers: it is asked if the kernel polls.
+    /// For a group of `ranks` on a backend, beside as many forks as `forks` answers: it is asked if the kernel polls.
     pub(crate) fn new(
         graph: &'static Graph,
-        place: &Place,
+        (info, ranks): (&Info, u32),
         forks: impl FnOnce() -> u32,
         options: &Prepare,
     ) -> Result<Plan, Error> {
@@ -58,40 +59,40 @@ impl Plan {
         if let Some(got) = options.exchange_tokens.filter(|t| !range.contains(t)) {
             return Err(ErrorKind::ExchangeTokens { got, max: MAX_TOKENS }.into());
         }
-        let programs = programs(graph, place.ranks, options)?;
+        let programs = programs(graph, ranks, options)?;
         // What polls must find room beside what the forks poll with. What does not is none of their business.
         let polls = programs.iter().any(Program::exchanges);
-        let site = Site {
-            device: place.device,
-            ranks_per_device: place.ranks_per_device,
+        let placement = Placement {
+            device: info.device,
+            ranks_per_device: info.ranks_per_device,
             forks: if polls { forks() } else { 0 },
             early_trigger: options.early_trigger,
             one_grid: options.one_grid,
         };
         let max_tokens = options.max_tokens as u64;
-        let exchanging = programs.iter().find(|p| p.exchanges() && place.exchanges_through_memory);
+        let exchanging = programs.iter().find(|p| p.exchanges() && info.exchanges_through_memory);
         let region = exchanging.map(|p| {
             let few = max_tokens.next_power_of_two().min(EXCHANGE_TOKENS);
             RegionKey {
-                schedule: site.planner(p).schedule(),
+                schedule: placement.planner(p).schedule(),
                 hidden: p.dims.hidden,
                 wire: p.dims.wire,
                 slots: options.exchange_tokens.map_or(few, |t| t as u64),
             }
         });
         // Ranks may launch different variants together, so all are cut alike.
-        let fits = programs.iter().map(|p| site.planner(p).tokens_per_launch()).min().unwrap_or(1);
+        let fits = programs.iter().map(|p| placement.planner(p).tokens_per_launch()).min().unwrap_or(1);
         let tokens_per_launch = match &region {
             Some(key) => fits.min(key.slots),
-            None if place.exchanges_through_memory => fits,
+            None if info.exchanges_through_memory => fits,
             None => u64::MAX,
         };
         let most = tokens_per_launch.min(max_tokens);
-        let agreement = agreement(graph, &programs, options, &site, region.as_ref());
+        let agreement = agreement(graph, &programs, options, &placement, region.as_ref());
         let late = programs.iter().flat_map(Program::read_after_exchange);
         let shared_inputs = late.filter(|p| graph.param(*p).optional).collect();
         let arguments = arguments(graph, &programs[0]);
-        let variants = programs.into_iter().map(|p| Variant::new(p, most, &site)).collect();
+        let variants = programs.into_iter().map(|p| Variant::new(p, most, &placement)).collect();
         Ok(Plan {
             graph,
             arguments,
@@ -99,7 +100,7 @@ impl Plan {
             max_tokens: options.max_tokens,
             tokens_per_launch,
             region,
-            site,
+            placement,
             timeout: options.timeout,
             lazy: options.lazy,
             agreement,
@@ -177,7 +178,7 @@ fn agreement(
     graph: &Graph,
     programs: &[Program],
     options: &Prepare,
-    site: &Site,
+    placement: &Placement,
     region: Option<&RegionKey>,
 ) -> Agreement {
     let dims = &programs[0].dims;
@@ -198,9 +199,9 @@ fn agreement(
         ("`early_trigger`", options.early_trigger.to_string()),
         ("`lazy`", options.lazy.to_string()),
         ("`one_grid`", options.one_grid.to_string()),
-        ("number of ranks per device", site.ranks_per_device.to_string()),
-        ("number of forks", site.forks.to_string()),
+        ("number of ranks per device", placement.ranks_per_device.to_string()),
+        ("number of forks", placement.forks.to_string()),
         // Launches are shaped for it, and must be shaped alike.
-        ("device", format!("{:?}", site.device)),
+        ("device", format!("{:?}", placement.device)),
     ])
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// One rank's part; the other ranks prepare from threads of their own.
 pub(crate) fn prepare(graph: &'static Graph, rank: &Rank, options: &Prepare) -> Result<Arc<Inner>, Error> {
     let located = |e: Error| e.of(&graph.name, Some(rank.index));
-    if rank.ranks() == 1 {
+    if rank.group_size() == 1 {
         return plan(graph, rank, options).and_then(|plan| Inner::new(rank, plan)).map_err(located);
     }
     let session = rank.group.rendezvous.session();
@@ -33,7 +33,8 @@ pub(crate) fn prepare(graph: &'static Graph, rank: &Rank, options: &Prepare) -> 
 }
 
 fn plan(graph: &'static Graph, rank: &Rank, options: &Prepare) -> Result<Plan, Error> {
-    Plan::new(graph, &rank.place(), || rank.group.family.close(&graph.name), options)
+    let group = &rank.group;
+    Plan::new(graph, (&group.info, group.size()), || group.family.close(&graph.name), options)
 }
 
 /// All ranks' parts, from one thread.

@@ -1,6 +1,6 @@
 //! A prepared pattern's kernels on one device.
 
-use super::bare::Bare;
+use super::driver_launch::DriverLaunch;
 use super::group::Shared;
 use super::launch::{Ready, capturing};
 use super::module::Loaded;
@@ -8,7 +8,7 @@ use super::streams::{Handle, Streams};
 use super::{nvrtc, one_grid, residency};
 use crate::backend::{Build, Code, Launch, pieces};
 use crate::error::{Error, ErrorKind};
-use crate::plan::site::Site;
+use crate::plan::placement::Placement;
 use crate::plan::variant::Variant;
 use crate::queue::Queue;
 use cudarc::driver::CudaFunction;
@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 pub(crate) struct CudaCode {
     pub(super) shared: Arc<Shared>,
     pub(super) streams: Arc<Streams>,
-    pub(super) site: Site,
+    pub(super) placement: Placement,
     variants: Arc<[Variant]>,
     /// Per variant. Empty until the first launch of a lazy kernel.
     loaded: OnceLock<Vec<Arc<Loaded>>>,
@@ -35,7 +35,7 @@ impl CudaCode {
         let code = CudaCode {
             shared: Arc::clone(shared),
             streams: Arc::clone(streams),
-            site: build.site,
+            placement: build.placement,
             variants: Arc::clone(build.variants),
             loaded: OnceLock::new(),
         };
@@ -74,7 +74,7 @@ impl CudaCode {
         let load = |(variant, compiled): (&Variant, &Arc<nvrtc::Compiled>)| {
             let load = || Loaded::new(context, variant.module(), compiled);
             let loaded = self.shared.loaded(compiled, load)?;
-            residency::check(&self.site, variant, &loaded)?;
+            residency::check(&self.placement, variant, &loaded)?;
             Ok(loaded)
         };
         self.variants.iter().zip(&compiled).map(load).collect()
@@ -83,7 +83,7 @@ impl CudaCode {
 
 impl Code for CudaCode {
     fn launch(&self, queue: Queue<'_>, launch: Launch<'_, '_>) -> Result<(), Error> {
-        if self.site.one_grid {
+        if self.placement.one_grid {
             return Err(ErrorKind::OneGrid.into());
         }
         match Ready::new(self, queue, launch)? {
@@ -100,7 +100,7 @@ impl Code for CudaCode {
         if queues.len() != expected {
             return Err(ErrorKind::Count { what: "queues", expected, got: queues.len() }.into());
         }
-        let one_grid = self.site.one_grid;
+        let one_grid = self.placement.one_grid;
         if launches[0].region.is_some() && !one_grid {
             for (second, queue) in queues.iter().enumerate() {
                 let handle = Handle::of(*queue)?.number();
@@ -127,12 +127,12 @@ impl Code for CudaCode {
         self.loaded.get().into_iter().flatten().map(|loaded| Arc::clone(&loaded.compiled)).collect()
     }
 
-    fn bare(&self, queue: Queue<'_>, launch: Launch<'_, '_>) -> Result<Bare, Error> {
+    fn driver_launch(&self, queue: Queue<'_>, launch: Launch<'_, '_>) -> Result<DriverLaunch, Error> {
         let piece = pieces(launch.tokens, launch.tokens_per_kernel).next();
         let ready = Ready::new(self, queue, launch)?;
         let none = || Error::from(ErrorKind::Count { what: "tokens", expected: 1, got: 0 });
         let (ready, (first, tokens)) = ready.zip(piece).ok_or_else(none)?;
-        Ok(ready.bare(first, tokens))
+        Ok(ready.driver_launch(first, tokens))
     }
 }
 

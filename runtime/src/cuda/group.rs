@@ -8,7 +8,7 @@ use super::module::Loaded;
 use super::nvrtc::Compiled;
 use super::side::SideStream;
 use super::streams::{Handle, Streams};
-use super::{Doing, driver};
+use super::{DriverContext, driver};
 use crate::backend::{Backend, Build, Code, Info};
 use crate::error::Error;
 use crate::group::agreement::Agreement;

@@ -1,8 +1,8 @@
 //! Queueing kernels: the bare driver call, and the way to it from a bundle.
 
-use super::Doing;
-use super::bare::Bare;
+use super::DriverContext;
 use super::code::CudaCode;
+use super::driver_launch::DriverLaunch;
 use super::memory::DeviceWords;
 use super::streams::Handle;
 use crate::args::pack::{Packing, Value, Values, Words};
@@ -163,7 +163,7 @@ impl<'a> Ready<'a> {
         // What exchanges nothing may be on any stream.
         let handle = launch.region.is_some().then(|| Handle::of(queue)).transpose()?;
         if let Some(handle) = handle {
-            code.streams.check(rank, handle, code.site.one_grid)?;
+            code.streams.check(rank, handle, code.placement.one_grid)?;
         }
         let mut values = [Value::default(); MAX_ARGS];
         let mut guards = ArrayVec::new();
@@ -191,7 +191,7 @@ impl<'a> Ready<'a> {
     #[inline]
     pub(super) fn bind(&self) -> Result<(), Error> {
         match self.handle {
-            Some(handle) => Ok(self.code.streams.bind(self.rank, handle, self.code.site.one_grid)?),
+            Some(handle) => Ok(self.code.streams.bind(self.rank, handle, self.code.placement.one_grid)?),
             None => Ok(()),
         }
     }
@@ -213,9 +213,9 @@ impl<'a> Ready<'a> {
     }
 
     /// What [`queue`](Ready::queue) would hand to the driver for `tokens` tokens from `first` on.
-    pub(super) fn bare(&self, first: u64, tokens: u64) -> Bare {
+    pub(super) fn driver_launch(&self, first: u64, tokens: u64) -> DriverLaunch {
         let step = self.variant.step(tokens);
-        Bare {
+        DriverLaunch {
             function: self.function(step.entry).cu_function(),
             config: Config::of(&step.shape(tokens)),
             args: self.pack(first, tokens).to_vec(),

@@ -1,7 +1,7 @@
 //! Memory that seamline itself allocates. Not cudarc's: what its pools allocate cannot be shared between
 //! processes.
 
-use super::Doing;
+use super::DriverContext;
 use super::side::SideStream;
 use crate::error::Error;
 use crate::group::memory::Words;

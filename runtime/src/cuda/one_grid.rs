@@ -3,7 +3,7 @@
 //! Tools that watch every access run kernels one at a time, so that a kernel which polls for another one
 //! hangs. In one grid the ranks' blocks are resident together.
 
-use super::Doing;
+use super::DriverContext;
 use super::launch::{Config, Ready, capturing, launch_raw};
 use crate::backend::pieces;
 use crate::error::{Error, ErrorKind};

@@ -1,6 +1,6 @@
 //! Outputs that seamline allocates for its user.
 
-use super::Doing;
+use super::DriverContext;
 use crate::args::signature::Kind;
 use crate::args::{Destination, Extent, Input, Output, Source};
 use crate::error::{Error, ErrorKind};

@@ -99,7 +99,7 @@ impl Rank {
     /// }
     /// # let ranks = Group::reference(2)?;
     /// # let fork = ranks[1].fork()?;
-    /// # assert_eq!((fork.index(), fork.ranks(), fork.executor()), (1, 2, "reference"));
+    /// # assert_eq!((fork.index(), fork.group_size(), fork.executor()), (1, 2, "reference"));
     /// # Ok::<(), Error>(())
     /// ```
     ///

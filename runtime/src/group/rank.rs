@@ -1,11 +1,9 @@
 //! A rank as its user holds it.
 
-use crate::backend::Info;
 use crate::error::Error;
 use crate::group::control::Control;
 use crate::group::state::State;
 use crate::group::status::Status;
-use crate::plan::site::Place;
 use seamline_codegen::schedule::DeviceModel;
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +22,7 @@ impl Rank {
     }
 
     /// N, the size of the group.
-    pub fn ranks(&self) -> u32 {
+    pub fn group_size(&self) -> u32 {
         self.group.size()
     }
 
@@ -65,16 +63,10 @@ impl Rank {
     pub(crate) fn control(&self) -> &Control {
         &self.group.controls[self.index as usize]
     }
-
-    /// What a plan is told of it.
-    pub(crate) fn place(&self) -> Place {
-        let Info { device, ranks_per_device, exchanges_through_memory, .. } = self.group.info;
-        Place { device, ranks: self.ranks(), ranks_per_device, exchanges_through_memory }
-    }
 }
 
 impl fmt::Debug for Rank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Rank({} of {} on {})", self.index, self.ranks(), self.executor())
+        write!(f, "Rank({} of {} on {})", self.index, self.group_size(), self.executor())
     }
 }

@@ -144,13 +144,13 @@ pub struct Span<'a> {
     /// Its length.
     pub bytes: u64,
     /// What may be done there.
-    pub usage: Usage,
+    pub usage: AccessRole,
 }
 
 /// What a kernel may do with a [`Span`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Usage {
+pub enum AccessRole {
     /// Read at any time: constant weights.
     Weights,
     /// Read after the wait for the preceding kernel.

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::group::control::Control;
 use crate::group::memory::Own;
 use crate::group::region::Region;
-use crate::host::executor::{HostKernel, HostLaunch, Span, Usage};
+use crate::host::executor::{AccessRole, HostKernel, HostLaunch, Span};
 use crate::plan::variant::Variant;
 use crate::queue::{Kind as QueueKind, Queue};
 use crate::sync::lock;
@@ -55,7 +55,11 @@ impl Code for HostCode {
     }
 
     #[cfg(feature = "cuda")]
-    fn bare(&self, _queue: Queue<'_>, _launch: Launch<'_, '_>) -> Result<crate::cuda::bare::Bare, Error> {
+    fn driver_launch(
+        &self,
+        _queue: Queue<'_>,
+        _launch: Launch<'_, '_>,
+    ) -> Result<crate::cuda::driver_launch::DriverLaunch, Error> {
         Err(self.no_stream().into())
     }
 }
@@ -193,21 +197,21 @@ impl<'a> Bound<'a> {
         for (argument, value) in self.arguments().filter(|(a, v)| a.kind != Kind::Scalar && v.len > 0) {
             let (start, bytes) = Self::touched(argument, value, first, tokens);
             let usage = match argument.kind {
-                Kind::InPlace | Kind::Output => Usage::Output,
-                _ if argument.constant => Usage::Weights,
-                _ => Usage::Input,
+                Kind::InPlace | Kind::Output => AccessRole::Output,
+                _ if argument.constant => AccessRole::Weights,
+                _ => AccessRole::Input,
             };
             debug_assert!(argument.rows != Rows::One || first * argument.token_bytes() == 0);
             spans.push(Span { name: &argument.name, start, bytes, usage });
         }
         let whole =
             |name, memory: &Own, usage| Span { name, start: memory.address(), bytes: memory.bytes(), usage };
-        spans.push(whole("status", &self.control.status, Usage::Control));
-        spans.push(whole("host_status", self.control.mirror.own(), Usage::Control));
+        spans.push(whole("status", &self.control.status, AccessRole::Control));
+        spans.push(whole("host_status", self.control.mirror.own(), AccessRole::Control));
         let Some(region) = self.region else { return spans };
         let own = &region.ranks[self.rank as usize];
-        spans.push(whole("epochs", &own.epochs, Usage::Control));
-        spans.push(whole("region", &own.slots, Usage::Inbox));
+        spans.push(whole("epochs", &own.epochs, AccessRole::Control));
+        spans.push(whole("region", &own.slots, AccessRole::Inbox));
         for (rank, slots) in own.reached.iter().enumerate() {
             // A slot holds a row from every rank; this one's is where its index says.
             let skip = u64::from(self.rank) * region.row_bytes;
@@ -215,7 +219,7 @@ impl<'a> Bound<'a> {
                 name: "region",
                 start: slots.address() + skip,
                 bytes: slots.bytes() - skip,
-                usage: Usage::Outbox {
+                usage: AccessRole::Outbox {
                     rank: rank as u32,
                     row: region.row_bytes,
                     stride: region.row_bytes * region.ranks.len() as u64,

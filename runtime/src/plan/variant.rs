@@ -1,6 +1,6 @@
 //! A kernel for one set of optional inputs: its program, its source, and how launches are shaped.
 
-use crate::plan::site::Site;
+use crate::plan::placement::Placement;
 use seamline_codegen::emit::{Module, Target, emit};
 use seamline_codegen::schedule::{Geometry, LaunchShape, Planner, Range, Schedule};
 use seamline_codegen::{Graph, ParamId, Presence, Program};
@@ -48,16 +48,16 @@ impl Step {
 
 impl Variant {
     /// For launches of up to `most` tokens each.
-    pub(crate) fn new(program: Program, most: u64, site: &Site) -> Variant {
-        let planner = site.planner(&program);
+    pub(crate) fn new(program: Program, most: u64, placement: &Placement) -> Variant {
+        let planner = placement.planner(&program);
         let schedule = planner.schedule();
         let ranges = planner.ranges(most);
         let steps =
             ranges.iter().enumerate().map(|(entry, range)| Step::new(&planner, range, entry)).collect();
         let target = Target {
             geometries: ranges.into_iter().map(|range| range.geometry).collect(),
-            early_trigger: site.early_trigger,
-            one_grid: site.one_grid,
+            early_trigger: placement.early_trigger,
+            one_grid: placement.one_grid,
         };
         Variant { program, schedule, target, module: OnceLock::new(), steps }
     }
@@ -153,16 +153,16 @@ pub(crate) mod tests {
         ] {
             for (crossing, early_trigger) in [(false, false), (true, false), (false, true)] {
                 let program = program(hidden, ranks, crossing);
-                let site = Site {
+                let placement = Placement {
                     device: DeviceModel::H200,
                     ranks_per_device: per_device,
                     forks,
                     early_trigger,
                     one_grid: false,
                 };
-                let planner = site.planner(&program);
+                let planner = placement.planner(&program);
                 let most = planner.tokens_per_launch().min(3000);
-                let variant = Variant::new(program.clone(), most, &site);
+                let variant = Variant::new(program.clone(), most, &placement);
                 for tokens in 1..=most {
                     let step = variant.step(tokens);
                     assert_eq!(step.shape(tokens), planner.shape(tokens), "H={hidden} N={ranks} T={tokens}");

@@ -1,22 +1,11 @@
-//! Where kernels run, as far as a plan depends on it.
+//! Where kernels run, as far as their shapes depend on it.
 
 use seamline_codegen::Program;
 use seamline_codegen::schedule::{DeviceModel, Planner};
 
-/// What a plan is told of the ranks that it is for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub(crate) device: DeviceModel,
-    /// N.
-    pub(crate) ranks: u32,
-    pub(crate) ranks_per_device: u32,
-    /// Whether they exchange through memory, which then bounds a launch.
-    pub(crate) exchanges_through_memory: bool,
-}
-
 /// What shapes depend on beside the program.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Site {
+pub(crate) struct Placement {
     pub(crate) device: DeviceModel,
     pub(crate) ranks_per_device: u32,
     /// Forks whose kernels poll beside this one.
@@ -26,7 +15,7 @@ pub(crate) struct Site {
     pub(crate) one_grid: bool,
 }
 
-impl Site {
+impl Placement {
     pub(crate) fn planner<'a>(&self, program: &'a Program) -> Planner<'a> {
         Planner::new(program, self.device, self.ranks_per_device, self.early_trigger).with_forks(self.forks)
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// A launch as the driver gets it.
 #[derive(Debug)]
-pub struct Bare {
+pub struct DriverLaunch {
     /// The kernel.
     pub function: CUfunction,
     /// Its grid.
@@ -25,14 +25,14 @@ pub struct Bare {
 ///
 /// # Errors
 /// See [`ErrorKind`](crate::ErrorKind). No tokens are an error, as no launch comes of them.
-pub fn bare<P: Pattern>(
+pub fn driver_launch<P: Pattern>(
     kernel: &Kernel<P>,
     stream: &Arc<CudaStream>,
     args: P::Args<'_>,
-) -> Result<Bare, Error> {
+) -> Result<DriverLaunch, Error> {
     let tokens = args.tokens();
     let mut list = ArgList::new();
     args.collect(&mut list);
     let launch = kernel.inner.admit(tokens, &mut list)?;
-    kernel.inner.code.bare(stream.into(), launch)
+    kernel.inner.code.driver_launch(stream.into(), launch)
 }
