@@ -110,7 +110,7 @@ fn a_fork_is_a_group_of_its_own() {
     let ranks = Group::reference(2).unwrap();
     let forks = forks(&ranks);
     for (index, (rank, fork)) in ranks.iter().zip(&forks).enumerate() {
-        assert_eq!((fork.index() as usize, fork.ranks()), (index, 2));
+        assert_eq!((fork.index() as usize, fork.group_size()), (index, 2));
         assert_eq!((fork.executor(), fork.device()), (rank.executor(), rank.device()));
     }
     let mixed = [ranks[0].clone(), forks[1].clone()];

@@ -98,7 +98,7 @@ fn expected(programs: &[&Program], workloads: &[&Workload]) -> Vec<Vec<Buffer>> 
 #[test]
 fn a_typed_bundle_runs_on_one_rank() {
     let rank = Group::reference(1).unwrap().remove(0);
-    assert_eq!((rank.executor(), rank.ranks(), rank.index()), ("reference", 1, 0));
+    assert_eq!((rank.executor(), rank.group_size(), rank.index()), ("reference", 1, 0));
     let kernel = AddNorm::prepare(&rank, &Prepare::new(4).hidden(8)).unwrap();
     let (x, gamma) = (vec![1.0f32; 16], vec![2.0f32; 8]);
     let (mut residual, mut normed) = (vec![2.0f32; 16], vec![0.0f32; 16]);

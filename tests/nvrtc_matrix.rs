@@ -4,7 +4,7 @@
 #![cfg(feature = "cuda")]
 
 use seamline::Graph;
-use seamline::cuda::{locate, nvrtc};
+use seamline::cuda::{__private::locate, nvrtc};
 use seamline::patterns::*;
 use seamline::prelude::*;
 use seamline_codegen::emit::{Target, emit};

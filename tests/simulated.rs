@@ -154,7 +154,7 @@ fn the_regions_live_from_launch_to_launch() {
         let workload = Workload::new(&program, 1 + launch * 3 % 5, launch as u64, Kind::Ordinary);
         fixture.run(&[&program; 4], &[&workload; 4]);
     }
-    assert!(fixture.kernels[0].memory() > 0);
+    assert!(fixture.kernels[0].exchange_bytes() > 0);
 }
 
 #[test]

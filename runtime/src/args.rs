@@ -1,7 +1,13 @@
 //! Typed arguments: where a bundle's memory is, of which dtype, and how much of it there is.
 
+pub(crate) mod check;
+pub(crate) mod pack;
+pub(crate) mod signature;
 #[cfg(feature = "cuda")]
-use crate::cuda::slice::{Read, Write};
+pub(crate) mod slice;
+
+#[cfg(feature = "cuda")]
+use crate::args::slice::{Read, Write};
 use arrayvec::ArrayVec;
 use half::{bf16, f16};
 use seamline_codegen::e4m3;

@@ -1,30 +1,37 @@
 //! GPUs, through the CUDA driver and NVRTC.
 //!
-//! Most users need [`context`] alone. The rest are the building blocks that `prepare` and `launch` are made
-//! of, for tools that compile or launch by hand.
+//! Most users need [`context`] alone.
 
-mod bare;
+mod code;
 mod device;
 mod driver;
+pub(crate) mod driver_launch;
 mod excerpt;
 mod group;
-mod kernel;
-pub mod launch;
+mod launch;
 mod library;
-pub mod locate;
-pub(crate) mod memory;
+mod locate;
+mod memory;
 mod module;
 pub mod nvrtc;
 mod one_grid;
 pub mod output;
 mod residency;
-pub(crate) mod side;
-pub(crate) mod slice;
+mod side;
 mod streams;
 
-pub use bare::{Bare, bare};
-pub use device::{Device, arch};
-pub(crate) use driver::Doing;
+pub(crate) use driver::DriverContext;
 pub use driver::{context, driver_version, has, present};
 pub(crate) use group::CudaGroup;
-pub(crate) use kernel::CudaKernel;
+
+/// What `prepare` and `launch` are made of, for seamline's own command and tests. Not public API.
+#[doc(hidden)]
+pub mod __private {
+    pub use super::device::{Device, arch};
+    pub use super::driver_launch::{DriverLaunch, driver_launch};
+    pub use super::launch::{Config, launch_raw};
+    /// Where NVRTC is.
+    pub mod locate {
+        pub use crate::cuda::locate::{Nvrtc, PATH_VARIABLE, nvrtc};
+    }
+}

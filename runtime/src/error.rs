@@ -62,6 +62,16 @@ impl Error {
     }
 }
 
+impl Error {
+    /// Says on which rank it was, unless that is known.
+    #[cold]
+    pub(crate) fn on(self, rank: u32) -> Error {
+        let Inner { kind, pattern, rank: known } = &*self.0;
+        let (kind, pattern) = (kind.clone(), pattern.clone());
+        Error(Arc::new(Inner { kind, pattern, rank: known.or(Some(rank)) }))
+    }
+}
+
 impl From<ErrorKind> for Error {
     #[cold]
     fn from(kind: ErrorKind) -> Error {

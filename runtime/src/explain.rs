@@ -1,7 +1,7 @@
 //! How a launch will run, in words and numbers.
 
+use crate::args::signature::Kind;
 use crate::kernel::Inner;
-use crate::signature::Kind;
 use seamline_codegen::schedule::{LaunchShape, Schedule};
 use seamline_codegen::tensor::Dim;
 use std::fmt;
@@ -81,7 +81,10 @@ impl Explanation {
             bytes_written,
             bytes_sent: peers * tokens_u64 * row,
             floor: kernel
-                .peak_bytes_per_second()
+                .rank
+                .group
+                .info
+                .peak_bytes_per_second
                 .map(|rate| Duration::from_secs_f64((bytes_read + bytes_written) as f64 / rate)),
         }
     }

@@ -1,23 +1,27 @@
-//! Groups of ranks, and a rank as its user holds it.
+//! Groups of ranks.
 
+pub(crate) mod agreement;
+pub(crate) mod control;
+mod fork;
+pub(crate) mod memory;
+mod rank;
+pub(crate) mod region;
+pub(crate) mod rendezvous;
+pub(crate) mod state;
+pub(crate) mod status;
+pub(crate) mod transport;
+
+use crate::backend::Backend;
 #[cfg(feature = "cuda")]
 use crate::cuda::CudaGroup;
 use crate::error::{Error, ErrorKind};
-use crate::executor::Executor;
-use crate::fork::{Family, Forks};
 use crate::host::HostGroup;
-use crate::memory::{HostWords, Memory};
-use crate::reference::Reference;
-use crate::region::{Region, RegionKey};
-use crate::rendezvous::Rendezvous;
-use crate::status::{Fault, Status};
-use seamline_codegen::abi::STATUS_WORDS;
-use seamline_codegen::schedule::DeviceModel;
-use seamline_codegen::{MAX_RANKS, Program};
-use std::collections::HashMap;
-use std::fmt;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::host::executor::Executor;
+use crate::host::reference::Reference;
+pub use rank::Rank;
+use seamline_codegen::MAX_RANKS;
+use state::State;
+use std::sync::Arc;
 
 /// Who runs a collective together. Makes [`Rank`]s; a group lives as long as one of them, or a kernel, does.
 ///
@@ -50,7 +54,7 @@ impl Group {
     #[cfg(feature = "cuda")]
     pub fn loopback(context: &Arc<cudarc::driver::CudaContext>, ranks: u32) -> Result<Vec<Rank>, Error> {
         size(ranks)?;
-        make(Backend::Cuda(CudaGroup::new(context, ranks)?), ranks)
+        make(Box::new(CudaGroup::new(context, ranks)?), ranks)
     }
 
     /// `ranks` ranks that the reference interpreter runs, bit for bit as the contract says.
@@ -67,7 +71,7 @@ impl Group {
     /// More ranks than a group can have.
     pub fn with_executor(executor: Arc<dyn Executor>, ranks: u32) -> Result<Vec<Rank>, Error> {
         size(ranks)?;
-        make(Backend::Host(HostGroup::new(executor)), ranks)
+        make(Box::new(HostGroup::new(executor)), ranks)
     }
 }
 
@@ -79,223 +83,9 @@ fn size(ranks: u32) -> Result<(), ErrorKind> {
     }
 }
 
-fn make(backend: Backend, ranks: u32) -> Result<Vec<Rank>, Error> {
+fn make(backend: Box<dyn Backend>, ranks: u32) -> Result<Vec<Rank>, Error> {
     let group = State::new(backend, ranks, Arc::default())?;
     Ok((0..ranks).map(|index| Rank { group: Arc::clone(&group), index }).collect())
-}
-
-/// A group.
-pub(crate) struct State {
-    pub(crate) backend: Backend,
-    /// By rank.
-    pub(crate) controls: Vec<Control>,
-    regions: Mutex<HashMap<RegionKey, Arc<Region>>>,
-    pub(crate) rendezvous: Rendezvous,
-    pub(crate) family: Arc<Family>,
-    pub(crate) forks: Forks,
-}
-
-/// What runs its kernels.
-#[derive(Debug)]
-pub(crate) enum Backend {
-    Host(HostGroup),
-    #[cfg(feature = "cuda")]
-    Cuda(CudaGroup),
-}
-
-impl Backend {
-    /// For another group of as many ranks in the same places, with the same code.
-    fn fork(&self) -> Backend {
-        match self {
-            Backend::Host(host) => Backend::Host(host.fork()),
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(cuda) => Backend::Cuda(cuda.fork()),
-        }
-    }
-
-    fn allocate(&self, words: u64, fill: u32) -> Result<Memory, Error> {
-        match self {
-            Backend::Host(_) => Ok(Memory::Host(HostWords::new(words, fill)?)),
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(cuda) => cuda.allocate(words, fill),
-        }
-    }
-}
-
-/// A rank's control words, and their mirror that the host reads.
-#[derive(Debug)]
-pub(crate) struct Control {
-    pub(crate) status: Memory,
-    pub(crate) mirror: Memory,
-}
-
-impl Control {
-    fn new(backend: &Backend) -> Result<Control, Error> {
-        let words = STATUS_WORDS as u64;
-        let mirror = match backend {
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(cuda) => cuda.allocate_pinned(words)?,
-            Backend::Host(_) => backend.allocate(words, 0)?,
-        };
-        Ok(Control { status: backend.allocate(words, 0)?, mirror })
-    }
-
-    /// Reads the mirror: one load where all is well.
-    #[inline]
-    pub(crate) fn fault(&self) -> Option<Fault> {
-        let words = self.mirror.words()?;
-        // The kernel releases the flag after the other words.
-        if words[0].load(Ordering::Acquire) == 0 {
-            return None;
-        }
-        let word = |i: usize| words[i].load(Ordering::Relaxed);
-        Some(Fault { rank: word(1), peer: word(2), slot: word(3), epoch: word(4) })
-    }
-}
-
-/// A lock whose data no panic can leave half changed.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl State {
-    fn new(backend: Backend, ranks: u32, family: Arc<Family>) -> Result<Arc<State>, Error> {
-        Ok(Arc::new(State {
-            controls: (0..ranks).map(|_| Control::new(&backend)).collect::<Result<_, Error>>()?,
-            backend,
-            regions: Mutex::new(HashMap::new()),
-            rendezvous: Rendezvous::new(ranks),
-            family,
-            forks: Forks::new(ranks),
-        }))
-    }
-
-    /// A group of the same family, with nothing in it yet.
-    pub(crate) fn fork(&self) -> Result<Arc<State>, Error> {
-        State::new(self.backend.fork(), self.size(), Arc::clone(&self.family))
-    }
-
-    pub(crate) fn size(&self) -> u32 {
-        self.controls.len() as u32
-    }
-
-    /// The region with this layout, made by the first kernel that needs it.
-    pub(crate) fn region(&self, program: &Program, key: &RegionKey) -> Result<Arc<Region>, Error> {
-        let mut regions = lock(&self.regions);
-        if let Some(region) = regions.get(key) {
-            return Ok(Arc::clone(region));
-        }
-        let region =
-            Arc::new(Region::new(program, key, |_, words, fill| self.backend.allocate(words, fill))?);
-        regions.insert(*key, Arc::clone(&region));
-        Ok(region)
-    }
-}
-
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "group of {} on {:?}", self.size(), self.backend)
-    }
-}
-
-/// One member of a group: what kernels are prepared on.
-#[derive(Clone)]
-pub struct Rank {
-    pub(crate) group: Arc<State>,
-    pub(crate) index: u32,
-}
-
-impl Rank {
-    /// Its index in the group, from 0.
-    pub fn index(&self) -> u32 {
-        self.index
-    }
-
-    /// N, the size of the group.
-    pub fn ranks(&self) -> u32 {
-        self.group.size()
-    }
-
-    /// What runs its kernels: `cuda`, `sim` or `reference`.
-    pub fn executor(&self) -> &'static str {
-        match &self.group.backend {
-            Backend::Host(host) => host.executor().name(),
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(_) => "cuda",
-        }
-    }
-
-    /// The device for which its launches are shaped.
-    pub fn device(&self) -> DeviceModel {
-        match &self.group.backend {
-            Backend::Host(host) => host.executor().device(),
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(cuda) => cuda.model(),
-        }
-    }
-
-    /// The context that its memory and streams belong to; `None` on the host.
-    #[cfg(feature = "cuda")]
-    pub fn context(&self) -> Option<&Arc<cudarc::driver::CudaContext>> {
-        match &self.group.backend {
-            Backend::Host(_) => None,
-            Backend::Cuda(cuda) => Some(cuda.context()),
-        }
-    }
-
-    /// What its kernels have noticed. Does not wait for them, nor for anything queued on their streams.
-    ///
-    /// # Errors
-    /// A driver that fails.
-    pub fn status(&self) -> Result<Status, Error> {
-        let out_of_range = match &self.group.backend {
-            Backend::Host(_) => {
-                self.control().status.words().map_or(0, |w| w[STATUS_WORDS - 1].load(Ordering::Relaxed))
-            }
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(cuda) => cuda.peek(&self.control().status, STATUS_WORDS - 1)?,
-        };
-        Ok(Status { fault: self.control().fault(), out_of_range: out_of_range.into() })
-    }
-
-    /// Continues on `stream`: what this rank has queued on the stream it was on comes before what it will
-    /// queue there.
-    ///
-    /// # Errors
-    /// A stream of another context, or a driver that fails.
-    #[cfg(feature = "cuda")]
-    pub fn move_to<'q>(&self, stream: impl Into<crate::Queue<'q>>) -> Result<(), Error> {
-        match &self.group.backend {
-            Backend::Host(_) => Ok(()),
-            Backend::Cuda(cuda) => cuda.move_to(self.index, stream.into()),
-        }
-    }
-
-    pub(crate) fn control(&self) -> &Control {
-        &self.group.controls[self.index as usize]
-    }
-
-    pub(crate) fn ranks_per_device(&self) -> u32 {
-        match &self.group.backend {
-            Backend::Host(_) => 1,
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(_) => self.ranks(),
-        }
-    }
-
-    pub(crate) fn exchanges_through_memory(&self) -> bool {
-        match &self.group.backend {
-            Backend::Host(host) => host.executor().exchanges_through_memory(),
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(_) => true,
-        }
-    }
-}
-
-impl fmt::Debug for Rank {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Rank({} of {} on {})", self.index, self.ranks(), self.executor())
-    }
 }
 
 /// Whether `ranks` are all ranks of one group, in order.
@@ -306,10 +96,13 @@ pub(crate) fn whole_group<'a>(
     let Some(first) = ranks.clone().next() else {
         return Err(ErrorKind::Count { what: what.1, expected: 1, got: 0 }.into());
     };
-    if ranks.len() != first.ranks() as usize {
-        return Err(
-            ErrorKind::Count { what: what.1, expected: first.ranks() as usize, got: ranks.len() }.into()
-        );
+    if ranks.len() != first.group_size() as usize {
+        return Err(ErrorKind::Count {
+            what: what.1,
+            expected: first.group_size() as usize,
+            got: ranks.len(),
+        }
+        .into());
     }
     for (at, rank) in ranks.enumerate() {
         let same = Arc::ptr_eq(&rank.group, &first.group);
@@ -330,21 +123,5 @@ pub(crate) fn whole_group<'a>(
 /// Not all ranks of one group, or a driver that fails.
 pub fn reset(ranks: &[Rank]) -> Result<(), Error> {
     whole_group(("rank", "ranks"), ranks.iter())?;
-    let group = &ranks[0].group;
-    let _idle = match &group.backend {
-        Backend::Host(host) => Some(lock(&host.running)),
-        #[cfg(feature = "cuda")]
-        Backend::Cuda(cuda) => {
-            cuda.synchronize()?;
-            None
-        }
-    };
-    for region in lock(&group.regions).values() {
-        region.reset()?;
-    }
-    for control in &group.controls {
-        control.status.fill(0)?;
-        control.mirror.fill(0)?;
-    }
-    Ok(())
+    ranks[0].group.reset()
 }

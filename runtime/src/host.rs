@@ -1,9 +1,19 @@
 //! A group whose kernels run on the host.
 
+pub mod executor;
+pub(crate) mod launch;
+pub(crate) mod memory;
+pub(crate) mod reference;
+
+use crate::backend::{Backend, Build, Code, Info};
 use crate::error::Error;
-use crate::executor::{Executor, HostKernel};
-use crate::group::lock;
-use crate::plan::Agreement;
+use crate::group::agreement::Agreement;
+use crate::group::memory::{Mirror, Own};
+use crate::group::transport::{OneSpace, Transport};
+use crate::sync::lock;
+use executor::{Executor, HostKernel};
+use launch::HostCode;
+use memory::HostWords;
 use std::sync::{Arc, Mutex};
 
 /// A group on the host.
@@ -11,7 +21,7 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct HostGroup {
     host: Arc<Host>,
     /// Held by the run that is under way.
-    pub(crate) running: Mutex<()>,
+    running: Arc<Mutex<()>>,
 }
 
 /// What a group shares with its forks.
@@ -25,30 +35,63 @@ struct Host {
 impl HostGroup {
     pub(crate) fn new(executor: Arc<dyn Executor>) -> HostGroup {
         let host = Arc::new(Host { executor, compiled: Mutex::new(Vec::new()) });
-        HostGroup { host, running: Mutex::new(()) }
+        HostGroup { host, running: Arc::default() }
     }
+}
 
-    /// Another group on the same executor.
-    pub(crate) fn fork(&self) -> HostGroup {
-        HostGroup { host: Arc::clone(&self.host), running: Mutex::new(()) }
-    }
-
-    pub(crate) fn executor(&self) -> &dyn Executor {
-        &*self.host.executor
-    }
-
-    /// What `compile` makes, or made for another rank.
-    pub(crate) fn compiled(
-        &self,
-        agreement: &Agreement,
-        compile: impl FnOnce() -> Result<Box<dyn HostKernel>, Error>,
-    ) -> Result<Arc<dyn HostKernel>, Error> {
-        let mut all = lock(&self.host.compiled);
-        if let Some((_, found)) = all.iter().find(|(of, _)| of == agreement) {
-            return Ok(Arc::clone(found));
+impl Backend for HostGroup {
+    fn info(&self) -> Info {
+        let executor = &self.host.executor;
+        Info {
+            name: executor.name(),
+            device: executor.device(),
+            ranks_per_device: 1,
+            exchanges_through_memory: executor.exchanges_through_memory(),
+            peak_bytes_per_second: None,
         }
-        let kernel: Arc<dyn HostKernel> = compile()?.into();
-        all.push((agreement.clone(), Arc::clone(&kernel)));
-        Ok(kernel)
+    }
+
+    fn fork(&self) -> Box<dyn Backend> {
+        Box::new(HostGroup { host: Arc::clone(&self.host), running: Arc::default() })
+    }
+
+    fn allocate(&self, _rank: u32, words: u64, fill: u32) -> Result<Own, Error> {
+        Ok(Own::new(HostWords::new(words, fill)?))
+    }
+
+    fn mirror(&self, _rank: u32, words: u64) -> Result<Mirror, Error> {
+        Ok(Mirror::new(HostWords::new(words, 0)?, HostWords::words))
+    }
+
+    fn transport(&self, _owner: u32, _user: u32) -> &dyn Transport {
+        &OneSpace
+    }
+
+    fn compile(&self, build: &Build<'_>) -> Result<Arc<dyn Code>, Error> {
+        let mut all = lock(&self.host.compiled);
+        let kernel = match all.iter().find(|(of, _)| of == build.agreement) {
+            Some((_, found)) => Arc::clone(found),
+            None => {
+                let kernel: Arc<dyn HostKernel> = self.host.executor.compile(build.variants)?.into();
+                all.push((build.agreement.clone(), Arc::clone(&kernel)));
+                kernel
+            }
+        };
+        Ok(Arc::new(HostCode::new(self.host.executor.name(), kernel, &self.running)))
+    }
+
+    fn while_idle(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<(), Error> {
+        let _idle = lock(&self.running);
+        work()
+    }
+
+    #[cfg(feature = "cuda")]
+    fn move_to(&self, _rank: u32, _queue: crate::Queue<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    #[cfg(feature = "cuda")]
+    fn context(&self, _rank: u32) -> Option<&Arc<cudarc::driver::CudaContext>> {
+        None
     }
 }

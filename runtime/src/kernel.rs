@@ -1,16 +1,19 @@
 //! A prepared kernel: the handle that launches.
 
-use crate::error::Error;
-use crate::executor::HostKernel;
+use crate::args::pack::{Addresses, Packing};
+use crate::args::{ArgList, check};
+use crate::backend::{Build, Code, Launch};
+use crate::error::{Error, ErrorKind};
 use crate::explain::Explanation;
-use crate::group::{Backend, Rank};
+use crate::group::Rank;
+use crate::group::memory::Mapping;
+use crate::group::region::Region;
+use crate::group::status::Status;
 use crate::launch;
-use crate::pack::{Addresses, Packing};
 use crate::pattern::{Bundle, Pattern};
 use crate::plan::Plan;
+use crate::plan::variant::describe;
 use crate::queue::Queue;
-use crate::region::Region;
-use crate::status::Status;
 use seamline_codegen::abi;
 use std::any::Any;
 use std::fmt;
@@ -40,14 +43,7 @@ pub(crate) struct Inner {
     /// Per variant.
     pub(crate) packings: Vec<Packing>,
     pub(crate) region: Option<Arc<Region>>,
-    pub(crate) runner: Runner,
-}
-
-/// What runs it.
-pub(crate) enum Runner {
-    Host(Arc<dyn HostKernel>),
-    #[cfg(feature = "cuda")]
-    Cuda(crate::cuda::CudaKernel),
+    pub(crate) code: Arc<dyn Code>,
 }
 
 impl Inner {
@@ -59,34 +55,57 @@ impl Inner {
             (Some(key), Some(program)) => Some(group.region(program, key)?),
             _ => None,
         };
+        let own = region.as_ref().map(|r| &r.ranks[rank.index as usize]);
         let addresses = Addresses {
             rank: rank.index,
             status: rank.control().status.address(),
-            host_status: rank.control().mirror.address(),
-            regions: region.iter().flat_map(|r| &r.ranks).map(|r| r.slots.address()).collect(),
-            epochs: region.as_ref().map_or(0, |r| r.ranks[rank.index as usize].epochs.address()),
+            host_status: rank.control().mirror.own().address(),
+            regions: own.iter().flat_map(|r| &r.reached).map(Mapping::address).collect(),
+            epochs: own.map_or(0, |r| r.epochs.address()),
             generation_bytes: region.as_ref().map_or(0, |r| r.generation_bytes),
             timeout_ns: plan.timeout.as_nanos().try_into().unwrap_or(u64::MAX),
         };
         let packing =
             |v: &crate::Variant| Packing::new(&abi::slots(v.program()), &plan.arguments, &addresses);
         let packings = plan.variants.iter().map(packing).collect();
-        let runner = match &group.backend {
-            Backend::Host(host) => {
-                Runner::Host(host.compiled(&plan.agreement, || host.executor().compile(&plan.variants))?)
-            }
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(cuda) => Runner::Cuda(cuda.kernel(&plan)?),
-        };
-        Ok(Arc::new(Inner { rank: rank.clone(), plan, packings, region, runner }))
+        let Plan { agreement, variants, placement, lazy, .. } = &plan;
+        let code =
+            group.backend.compile(&Build { agreement, variants, placement: *placement, lazy: *lazy })?;
+        Ok(Arc::new(Inner { rank: rank.clone(), plan, packings, region, code }))
     }
 
-    /// The most that the device's memory can move, where that is known.
-    pub(crate) fn peak_bytes_per_second(&self) -> Option<f64> {
-        match &self.rank.group.backend {
-            Backend::Host(_) => None,
-            #[cfg(feature = "cuda")]
-            Backend::Cuda(cuda) => cuda.peak_bytes_per_second(),
+    /// What the backend is handed of a launch, if the bundle fits.
+    #[inline]
+    pub(crate) fn admit<'a, 'b>(
+        &'a self,
+        tokens: usize,
+        args: &'a mut ArgList<'b>,
+    ) -> Result<Launch<'a, 'b>, ErrorKind> {
+        let plan = &self.plan;
+        if tokens > plan.max_tokens {
+            return Err(ErrorKind::TooManyTokens { max_tokens: plan.max_tokens, got: tokens });
+        }
+        let present = check::structure(&plan.arguments, args, tokens)?;
+        let found = plan.variants.iter().position(|v| v.present() == present);
+        let variant_index = found.ok_or_else(|| ErrorKind::Variant {
+            got: describe(plan.graph, present),
+            prepared: plan.variants.iter().map(|v| v.describe(plan.graph)).collect::<Vec<_>>().join(", or "),
+        })?;
+        let control = self.rank.control();
+        match control.fault() {
+            Some(fault) => Err(ErrorKind::Fault(fault)),
+            None => Ok(Launch {
+                rank: self.rank.index,
+                tokens: tokens as u64,
+                tokens_per_kernel: plan.tokens_per_launch,
+                variant_index,
+                variant: &plan.variants[variant_index],
+                arguments: &plan.arguments,
+                args,
+                packing: &self.packings[variant_index],
+                control,
+                region: self.region.as_deref(),
+            }),
         }
     }
 }
@@ -110,7 +129,7 @@ impl<P: Pattern> Kernel<P> {
     /// See [`ErrorKind`](crate::ErrorKind). Nothing was queued then, but see [`Error`] for a driver that fails.
     pub fn launch<'q>(&self, queue: impl Into<Queue<'q>>, args: P::Args<'_>) -> Result<(), Error> {
         let tokens = args.tokens();
-        let mut list = crate::args::ArgList::new();
+        let mut list = ArgList::new();
         args.collect(&mut list);
         launch::launch(&self.inner, queue.into(), tokens, &mut list)
     }
@@ -138,7 +157,7 @@ impl<P> Kernel<P> {
 
     /// Bytes of exchange memory that its rank holds for it. Kernels of one group with the same hidden size
     /// and wire dtype share it.
-    pub fn memory(&self) -> u64 {
+    pub fn exchange_bytes(&self) -> u64 {
         self.inner.region.as_ref().map_or(0, |r| r.bytes_per_rank())
     }
 

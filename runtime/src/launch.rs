@@ -1,15 +1,11 @@
-//! From a bundle to the executor.
-
-pub(crate) mod host;
+//! From bundles to the backend.
 
 use crate::args::ArgList;
-use crate::check;
 use crate::error::{Error, ErrorKind};
 use crate::group::whole_group;
-use crate::kernel::{Inner, Kernel, Runner};
+use crate::kernel::{Inner, Kernel};
 use crate::pattern::{Bundle, Pattern};
 use crate::queue::Queue;
-use crate::variant::describe;
 
 /// One rank's launch.
 pub(crate) fn launch(
@@ -18,11 +14,8 @@ pub(crate) fn launch(
     tokens: usize,
     args: &mut ArgList<'_>,
 ) -> Result<(), Error> {
-    let result = match &kernel.runner {
-        Runner::Host(host) => host::launch(kernel, &**host, queue, tokens, args),
-        #[cfg(feature = "cuda")]
-        Runner::Cuda(cuda) => crate::cuda::launch::launch(kernel, cuda, queue, tokens, args),
-    };
+    let admitted = kernel.admit(tokens, args).map_err(Error::from);
+    let result = admitted.and_then(|launch| kernel.code.launch(queue, launch));
     result.map_err(|e| e.of(&kernel.plan.graph.name, Some(kernel.rank.index)))
 }
 
@@ -86,41 +79,14 @@ fn all(
             );
         }
     }
-    match &kernels[0].runner {
-        Runner::Host(host) => host::launch_all(kernels, &**host, queues, tokens[0], args),
-        #[cfg(feature = "cuda")]
-        Runner::Cuda(_) => crate::cuda::launch::launch_all(kernels, queues, tokens[0], args),
+    let admitted = kernels.iter().zip(args).map(|(kernel, args)| {
+        kernel.admit(tokens[0], args).map_err(|e| Error::from(e).on(kernel.rank.index))
+    });
+    let launches = admitted.collect::<Result<Vec<_>, _>>()?;
+    for launch in &launches {
+        let first = launches[0].variant_index;
+        kernels[0].plan.presence_fits(first, launch.rank, launch.variant_index)?;
     }
-}
-
-/// What needs no address and no queue; answers the variant's index.
-#[inline]
-pub(crate) fn admit(kernel: &Inner, tokens: usize, args: &ArgList<'_>) -> Result<usize, ErrorKind> {
-    let plan = &kernel.plan;
-    if tokens > plan.max_tokens {
-        return Err(ErrorKind::TooManyTokens { max_tokens: plan.max_tokens, got: tokens });
-    }
-    let present = check::structure(&plan.arguments, args, tokens)?;
-    let found = plan.variants.iter().position(|v| v.present() == present);
-    let variant = found.ok_or_else(|| ErrorKind::Variant {
-        got: describe(plan.graph, present),
-        prepared: plan.variants.iter().map(|v| v.describe(plan.graph)).collect::<Vec<_>>().join(", or "),
-    })?;
-    match kernel.rank.control().fault() {
-        Some(fault) => Err(ErrorKind::Fault(fault)),
-        None => Ok(variant),
-    }
-}
-
-/// The kernels of a launch: each one's first token and how many it has.
-#[inline]
-pub(crate) fn pieces(kernel: &Inner, tokens: usize) -> impl Iterator<Item = (u64, u64)> + use<> {
-    let (all, most) = (tokens as u64, kernel.plan.tokens_per_launch);
-    let mut first = 0;
-    std::iter::from_fn(move || {
-        let tokens = most.min(all - first);
-        let piece = (first, tokens);
-        first += tokens;
-        (tokens > 0).then_some(piece)
-    })
+    // The group's, as all agree.
+    kernels[0].code.launch_all(queues, launches)
 }

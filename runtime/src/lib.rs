@@ -13,44 +13,33 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod args;
-mod check;
+mod backend;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod error;
-pub mod executor;
 mod explain;
-mod fork;
 mod group;
 mod host;
 mod kernel;
 mod launch;
-mod memory;
-mod options;
-mod pack;
 mod pattern;
 mod plan;
 mod prepare;
 mod queue;
-mod reference;
-mod region;
-mod rendezvous;
-mod signature;
-mod status;
+mod sync;
 pub mod testing;
 pub mod untyped;
-mod variant;
 
 pub use args::{Input, Output};
 pub use error::{Error, ErrorKind};
-pub use executor::Executor;
 pub use explain::Explanation;
+pub use group::status::{Fault, Status};
 pub use group::{Group, Rank, reset};
+pub use host::executor::{self, Executor};
+pub use host::reference::Reference;
 pub use kernel::{KeepAlive, Kernel};
 pub use launch::launch_all;
-pub use options::Prepare;
 pub use pattern::{Bundle, Pattern};
-
+pub use plan::options::Prepare;
+pub use plan::variant::Variant;
 pub use queue::Queue;
-pub use reference::Reference;
-pub use status::{Fault, Status};
-pub use variant::Variant;

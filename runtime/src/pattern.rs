@@ -4,7 +4,7 @@ use crate::args::ArgList;
 use crate::error::Error;
 use crate::group::Rank;
 use crate::kernel::Kernel;
-use crate::options::Prepare;
+use crate::plan::options::Prepare;
 use crate::prepare;
 use seamline_codegen::Graph;
 
@@ -23,7 +23,7 @@ pub trait Pattern: 'static {
     ///
     /// # What it costs
     /// On a GPU NVRTC compiles a kernel for every variant and every geometry that up to `max_tokens` tokens can need, on all
-    /// cores of the host: some 0.1 to 0.3 s each. Exchange memory is [`Kernel::memory`] bytes per rank. So prepare a seam once, and
+    /// cores of the host: some 0.1 to 0.3 s each. Exchange memory is [`Kernel::exchange_bytes`] bytes per rank. So prepare a seam once, and
     /// let all layers share the kernel, which is cheap to clone. To load code may take until the device is idle: prepare
     /// before any rank launches.
     ///

@@ -1,16 +1,23 @@
 //! What will be prepared: decided from the graph, the options and the group alone, before anything slow.
 
+pub(crate) mod options;
+pub(crate) mod placement;
+pub(crate) mod variant;
+
+use crate::args::signature::{Argument, arguments};
+use crate::backend::Info;
 use crate::error::{Error, ErrorKind};
-use crate::group::Rank;
-use crate::options::Prepare;
-use crate::region::RegionKey;
-use crate::signature::{Argument, arguments};
-use crate::variant::{Site, Variant, describe};
+use crate::group::agreement::Agreement;
+use crate::group::region::RegionKey;
+use options::Prepare;
+use placement::Placement;
 use seamline_codegen::check::check;
 use seamline_codegen::schedule::EXCHANGE_TOKENS;
 use seamline_codegen::{DType, Dims, Graph, ParamId, Presence, Program, Request};
 use std::cmp::Reverse;
+use std::sync::Arc;
 use std::time::Duration;
+use variant::{Variant, describe};
 
 /// Tokens that a grid can have, a cluster of 8 each.
 const MAX_TOKENS: usize = seamline_codegen::MAX_TOKENS as usize;
@@ -22,15 +29,13 @@ const FEW_OPTIONALS: usize = 2;
 pub(crate) struct Plan {
     pub(crate) graph: &'static Graph,
     pub(crate) arguments: Vec<Argument>,
-    pub(crate) variants: Vec<Variant>,
+    pub(crate) variants: Arc<[Variant]>,
     pub(crate) max_tokens: usize,
     /// Tokens of one kernel; more run as several.
     pub(crate) tokens_per_launch: u64,
     pub(crate) region: Option<RegionKey>,
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "hosts hold any number of clusters"))]
-    pub(crate) site: Site,
+    pub(crate) placement: Placement,
     pub(crate) timeout: Duration,
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "hosts compile at once"))]
     pub(crate) lazy: bool,
     pub(crate) agreement: Agreement,
     /// Optional inputs that all ranks must have, or none.
@@ -38,7 +43,13 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(graph: &'static Graph, rank: &Rank, options: &Prepare) -> Result<Plan, Error> {
+    /// For a group of `ranks` on a backend, beside as many forks as `forks` answers: it is asked if the kernel polls.
+    pub(crate) fn new(
+        graph: &'static Graph,
+        (info, ranks): (&Info, u32),
+        forks: impl FnOnce() -> u32,
+        options: &Prepare,
+    ) -> Result<Plan, Error> {
         // Everything from here on indexes by what the graph says, and so do the kernels.
         check(graph).map_err(|problems| ErrorKind::Graph { problems })?;
         let range = 1..=MAX_TOKENS;
@@ -48,43 +59,40 @@ impl Plan {
         if let Some(got) = options.exchange_tokens.filter(|t| !range.contains(t)) {
             return Err(ErrorKind::ExchangeTokens { got, max: MAX_TOKENS }.into());
         }
-        let programs = programs(graph, rank, options)?;
+        let programs = programs(graph, ranks, options)?;
         // What polls must find room beside what the forks poll with. What does not is none of their business.
-        let polls = programs.iter().any(|(_, p)| p.exchanges());
-        let site = Site {
-            device: rank.device(),
-            ranks_per_device: rank.ranks_per_device(),
-            forks: if polls { rank.group.family.close(&graph.name) } else { 0 },
+        let polls = programs.iter().any(Program::exchanges);
+        let placement = Placement {
+            device: info.device,
+            ranks_per_device: info.ranks_per_device,
+            forks: if polls { forks() } else { 0 },
             early_trigger: options.early_trigger,
             one_grid: options.one_grid,
         };
         let max_tokens = options.max_tokens as u64;
-        let region =
-            programs.iter().map(|(_, p)| p).find(|p| p.exchanges() && rank.exchanges_through_memory()).map(
-                |p| {
-                    let few = max_tokens.next_power_of_two().min(EXCHANGE_TOKENS);
-                    RegionKey {
-                        schedule: site.planner(p).schedule(),
-                        hidden: p.dims.hidden,
-                        wire: p.dims.wire,
-                        slots: options.exchange_tokens.map_or(few, |t| t as u64),
-                    }
-                },
-            );
+        let exchanging = programs.iter().find(|p| p.exchanges() && info.exchanges_through_memory);
+        let region = exchanging.map(|p| {
+            let few = max_tokens.next_power_of_two().min(EXCHANGE_TOKENS);
+            RegionKey {
+                schedule: placement.planner(p).schedule(),
+                hidden: p.dims.hidden,
+                wire: p.dims.wire,
+                slots: options.exchange_tokens.map_or(few, |t| t as u64),
+            }
+        });
         // Ranks may launch different variants together, so all are cut alike.
-        let fits = programs.iter().map(|(_, p)| site.planner(p).tokens_per_launch()).min().unwrap_or(1);
+        let fits = programs.iter().map(|p| placement.planner(p).tokens_per_launch()).min().unwrap_or(1);
         let tokens_per_launch = match &region {
             Some(key) => fits.min(key.slots),
-            None if rank.exchanges_through_memory() => fits,
+            None if info.exchanges_through_memory => fits,
             None => u64::MAX,
         };
         let most = tokens_per_launch.min(max_tokens);
-        let agreement = Agreement::new(graph, &programs, options, &site, region.as_ref());
-        let late = programs.iter().flat_map(|(_, p)| p.read_after_exchange());
+        let agreement = agreement(graph, &programs, options, &placement, region.as_ref());
+        let late = programs.iter().flat_map(Program::read_after_exchange);
         let shared_inputs = late.filter(|p| graph.param(*p).optional).collect();
-        let arguments = arguments(graph, &programs[0].1);
-        let variants =
-            programs.into_iter().map(|(present, p)| Variant::new(p, present, most, &site)).collect();
+        let arguments = arguments(graph, &programs[0]);
+        let variants = programs.into_iter().map(|p| Variant::new(p, most, &placement)).collect();
         Ok(Plan {
             graph,
             arguments,
@@ -92,7 +100,7 @@ impl Plan {
             max_tokens: options.max_tokens,
             tokens_per_launch,
             region,
-            site,
+            placement,
             timeout: options.timeout,
             lazy: options.lazy,
             agreement,
@@ -119,9 +127,8 @@ impl Plan {
 }
 
 /// The graph bound for every variant that is wanted; at least one.
-fn programs(graph: &Graph, rank: &Rank, options: &Prepare) -> Result<Vec<(Presence, Program)>, Error> {
-    let request =
-        Request { hidden: options.hidden, top_k: options.top_k, dtype: options.dtype, ranks: rank.ranks() };
+fn programs(graph: &Graph, ranks: u32, options: &Prepare) -> Result<Vec<Program>, Error> {
+    let request = Request { hidden: options.hidden, top_k: options.top_k, dtype: options.dtype, ranks };
     let bind = |present| {
         let dims = options
             .row_strides
@@ -129,7 +136,7 @@ fn programs(graph: &Graph, rank: &Rank, options: &Prepare) -> Result<Vec<(Presen
             .try_fold(Dims::bind(graph, &request, present)?, |dims, (argument, stride)| {
                 dims.with_row_stride(graph, argument, *stride)
             })?;
-        Ok((present, graph.bind(&dims)?))
+        Ok(graph.bind(&dims)?)
     };
     presences(graph, options)?.into_iter().map(bind).collect()
 }
@@ -174,48 +181,37 @@ fn presence(graph: &Graph, absent: &[String]) -> Result<Presence, Error> {
     Ok(Presence::from_absent(ids.collect::<Result<Vec<_>, Error>>()?))
 }
 
-/// What all ranks of a group must have in common: names and values, for comparing and for telling.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Agreement(Vec<(&'static str, String)>);
-
-impl Agreement {
-    fn new(
-        graph: &Graph,
-        programs: &[(Presence, Program)],
-        options: &Prepare,
-        site: &Site,
-        region: Option<&RegionKey>,
-    ) -> Agreement {
-        let dims = &programs[0].1.dims;
-        let hash: String = graph.fingerprint()[..8].iter().map(|b| format!("{b:02x}")).collect();
-        let variants: Vec<_> = programs.iter().map(|(p, _)| describe(graph, *p)).collect();
-        let dtype = |d: DType| d.name().to_owned();
-        let strides: Vec<_> = options.row_strides.iter().map(|(a, n)| format!("`{a}` {n}")).collect();
-        Agreement(vec![
-            ("version of seamline", env!("CARGO_PKG_VERSION").to_owned()),
-            ("pattern", graph.name.to_string()),
-            ("body (by its hash)", hash),
-            ("`hidden`", dims.hidden.to_string()),
-            ("`top_k`", dims.top_k.to_string()),
-            ("`dtype`", dtype(dims.dtype)),
-            ("`wire`", dtype(dims.wire)),
-            ("set of row strides", strides.join(", ")),
-            ("`max_tokens`", options.max_tokens.to_string()),
-            ("set of variants", variants.join("; ")),
-            ("`exchange_tokens`", region.map_or(0, |k| k.slots).to_string()),
-            ("`early_trigger`", options.early_trigger.to_string()),
-            ("`lazy`", options.lazy.to_string()),
-            ("`one_grid`", options.one_grid.to_string()),
-            ("number of ranks per device", site.ranks_per_device.to_string()),
-            ("number of forks", site.forks.to_string()),
-            // Launches are shaped for it, and must be shaped alike.
-            ("device", format!("{:?}", site.device)),
-        ])
-    }
-
-    /// The first thing in which `other` differs: its name, this one's value and the other's.
-    pub(crate) fn difference(&self, other: &Agreement) -> Option<(&'static str, String, String)> {
-        let pairs = self.0.iter().zip(&other.0);
-        pairs.into_iter().find(|(a, b)| a != b).map(|(a, b)| (a.0, a.1.clone(), b.1.clone()))
-    }
+/// What all ranks of a group must have in common.
+fn agreement(
+    graph: &Graph,
+    programs: &[Program],
+    options: &Prepare,
+    placement: &Placement,
+    region: Option<&RegionKey>,
+) -> Agreement {
+    let dims = &programs[0].dims;
+    let hash: String = graph.fingerprint()[..8].iter().map(|b| format!("{b:02x}")).collect();
+    let variants: Vec<_> = programs.iter().map(|p| describe(graph, p.dims.present)).collect();
+    let dtype = |d: DType| d.name().to_owned();
+    let strides: Vec<_> = options.row_strides.iter().map(|(a, n)| format!("`{a}` {n}")).collect();
+    Agreement::new(vec![
+        ("version of seamline", env!("CARGO_PKG_VERSION").to_owned()),
+        ("pattern", graph.name.to_string()),
+        ("body (by its hash)", hash),
+        ("`hidden`", dims.hidden.to_string()),
+        ("`top_k`", dims.top_k.to_string()),
+        ("`dtype`", dtype(dims.dtype)),
+        ("`wire`", dtype(dims.wire)),
+        ("set of row strides", strides.join(", ")),
+        ("`max_tokens`", options.max_tokens.to_string()),
+        ("set of variants", variants.join("; ")),
+        ("`exchange_tokens`", region.map_or(0, |k| k.slots).to_string()),
+        ("`early_trigger`", options.early_trigger.to_string()),
+        ("`lazy`", options.lazy.to_string()),
+        ("`one_grid`", options.one_grid.to_string()),
+        ("number of ranks per device", placement.ranks_per_device.to_string()),
+        ("number of forks", placement.forks.to_string()),
+        // Launches are shaped for it, and must be shaped alike.
+        ("device", format!("{:?}", placement.device)),
+    ])
 }

@@ -1,21 +1,22 @@
 //! The collective that makes kernels.
 
 use crate::error::{Error, ErrorKind};
+use crate::group::agreement::Agreement;
 use crate::group::{Rank, whole_group};
 use crate::kernel::Inner;
-use crate::options::Prepare;
-use crate::plan::{Agreement, Plan};
+use crate::plan::Plan;
+use crate::plan::options::Prepare;
 use seamline_codegen::Graph;
 use std::sync::Arc;
 
 /// One rank's part; the other ranks prepare from threads of their own.
 pub(crate) fn prepare(graph: &'static Graph, rank: &Rank, options: &Prepare) -> Result<Arc<Inner>, Error> {
     let located = |e: Error| e.of(&graph.name, Some(rank.index));
-    if rank.ranks() == 1 {
-        return Plan::new(graph, rank, options).and_then(|plan| Inner::new(rank, plan)).map_err(located);
+    if rank.group_size() == 1 {
+        return plan(graph, rank, options).and_then(|plan| Inner::new(rank, plan)).map_err(located);
     }
     let session = rank.group.rendezvous.session();
-    let plan = Plan::new(graph, rank, options).map_err(located);
+    let plan = plan(graph, rank, options).map_err(located);
     // A rank that fails comes to the meetings too, so that the others fail with its error, not by waiting.
     let mine = plan.as_ref().map(|p| p.agreement.clone()).map_err(Clone::clone);
     let all = session.plans.join(rank.index, mine, options.timeout).map_err(located)?;
@@ -31,6 +32,11 @@ pub(crate) fn prepare(graph: &'static Graph, rank: &Rank, options: &Prepare) -> 
     kernel
 }
 
+fn plan(graph: &'static Graph, rank: &Rank, options: &Prepare) -> Result<Plan, Error> {
+    let group = &rank.group;
+    Plan::new(graph, (&group.info, group.size()), || group.family.close(&graph.name), options)
+}
+
 /// All ranks' parts, from one thread.
 pub(crate) fn prepare_all(
     graph: &'static Graph,
@@ -42,7 +48,7 @@ pub(crate) fn prepare_all(
     // Nothing is slow yet, so all ranks are planned before any is built.
     let plans = ranks
         .iter()
-        .map(|rank| Plan::new(graph, rank, options))
+        .map(|rank| plan(graph, rank, options))
         .collect::<Result<Vec<_>, _>>()
         .map_err(located)?;
     agree(&plans.iter().map(|p| p.agreement.clone()).collect::<Vec<_>>()).map_err(located)?;

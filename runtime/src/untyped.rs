@@ -6,9 +6,10 @@ use crate::args::ArgList;
 use crate::error::Error;
 use crate::group::Rank;
 use crate::kernel::{Inner, Kernel};
-use crate::options::Prepare;
+use crate::launch;
+use crate::plan::options::Prepare;
+use crate::prepare;
 use crate::queue::Queue;
-use crate::{launch, prepare};
 use seamline_codegen::Graph;
 
 /// In place of a pattern's type.

@@ -3,7 +3,7 @@
 #![cfg(all(feature = "cuda", unix))]
 
 use seamline_runtime::ErrorKind;
-use seamline_runtime::cuda::{locate, nvrtc};
+use seamline_runtime::cuda::{__private::locate, nvrtc};
 use std::path::{Path, PathBuf};
 
 const KERNEL: &str = "extern \"C\" __global__ void k() {}";

@@ -5,7 +5,7 @@
 mod support;
 
 use seamline_runtime::ErrorKind;
-use seamline_runtime::cuda::locate;
+use seamline_runtime::cuda::__private::locate;
 use std::path::{Path, PathBuf};
 use support::build;
 

@@ -2,7 +2,7 @@
 #![cfg(feature = "cuda")]
 
 use seamline_runtime::ErrorKind;
-use seamline_runtime::cuda::{locate, nvrtc};
+use seamline_runtime::cuda::{__private::locate, nvrtc};
 
 #[test]
 fn a_path_that_holds_no_nvrtc_is_named() {

@@ -7,7 +7,7 @@ use seamline_codegen::{
     DType, Dims, Elem, Fixed, Graph, Node, Op, Operation, Output, Param, ParamId, Presence, Request, Role,
     ValueId,
 };
-use seamline_runtime::cuda::{locate, nvrtc};
+use seamline_runtime::cuda::{__private::locate, nvrtc};
 use seamline_runtime::{ErrorKind, testing};
 use std::sync::{Mutex, MutexGuard};
 

@@ -4,7 +4,10 @@
 mod support;
 
 use seamline_runtime::ErrorKind;
-use seamline_runtime::cuda::{arch, locate, nvrtc};
+use seamline_runtime::cuda::{
+    __private::{arch, locate},
+    nvrtc,
+};
 use std::path::Path;
 use support::build;
 

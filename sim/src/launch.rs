@@ -1,7 +1,7 @@
 //! What a run is given: kernels to launch, with the memory that each may reach.
 
 use crate::{Library, SimError};
-use seamline_runtime::executor::Usage;
+use seamline_runtime::executor::AccessRole;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ pub struct Range {
     /// Its length in bytes.
     pub bytes: u64,
     /// What may be done.
-    pub usage: Usage,
+    pub usage: AccessRole,
 }
 
 /// What an access does. The numbers are the device layer's.
@@ -95,8 +95,8 @@ impl Access {
         }
     }
 
-    fn allowed(self, usage: Usage) -> bool {
-        use Usage::*;
+    fn allowed(self, usage: AccessRole) -> bool {
+        use AccessRole::*;
         match self {
             Access::LoadConst => matches!(usage, Weights | Input),
             Access::Load => matches!(usage, Weights | Input | Output),
@@ -118,19 +118,21 @@ impl Range {
     pub(crate) fn allows(&self, access: Access, address: u64, bytes: u64) -> bool {
         access.allowed(self.usage)
             && self.offset(address, bytes).is_some_and(|offset| match self.usage {
-                Usage::Outbox { row, stride, .. } => offset % stride.max(1) + bytes <= row,
+                AccessRole::Outbox { row, stride, .. } => offset % stride.max(1) + bytes <= row,
                 _ => true,
             })
     }
 
     fn kind(&self) -> String {
         match self.usage {
-            Usage::Weights => "constant weights".into(),
-            Usage::Input => "an input".into(),
-            Usage::Output => "an output".into(),
-            Usage::Inbox => "this rank's exchange memory".into(),
-            Usage::Outbox { rank, .. } => format!("this rank's rows in the exchange memory of rank {rank}"),
-            Usage::Control => "control words".into(),
+            AccessRole::Weights => "constant weights".into(),
+            AccessRole::Input => "an input".into(),
+            AccessRole::Output => "an output".into(),
+            AccessRole::Inbox => "this rank's exchange memory".into(),
+            AccessRole::Outbox { rank, .. } => {
+                format!("this rank's rows in the exchange memory of rank {rank}")
+            }
+            AccessRole::Control => "control words".into(),
             // The enum may grow: of what is not known here nothing is allowed.
             _ => "memory of a kind that this simulator does not know".into(),
         }
@@ -143,7 +145,7 @@ pub(crate) fn describe(memory: &[Range], address: u64) -> String {
     // Of ranges that overlap, the shortest says most.
     if let Some((range, offset)) = inside.min_by_key(|(r, _)| r.bytes) {
         return match range.usage {
-            Usage::Outbox { rank, row, stride } if offset % stride.max(1) >= row => {
+            AccessRole::Outbox { rank, row, stride } if offset % stride.max(1) >= row => {
                 format!(
                     "another rank's row in the exchange memory of rank {rank}, {offset} bytes from this rank's first"
                 )
@@ -180,13 +182,13 @@ pub(crate) fn describe(memory: &[Range], address: u64) -> String {
 mod tests {
     use super::*;
 
-    fn range(name: &'static str, start: u64, bytes: u64, usage: Usage) -> Range {
+    fn range(name: &'static str, start: u64, bytes: u64, usage: AccessRole) -> Range {
         Range { name: name.into(), start, bytes, usage }
     }
 
     #[test]
     fn what_is_there_decides_what_may_be_done() {
-        let out = range("out", 100, 50, Usage::Output);
+        let out = range("out", 100, 50, AccessRole::Output);
         assert!(out.allows(Access::Store, 100, 50));
         assert!(!out.allows(Access::Store, 99, 2) && !out.allows(Access::Store, 149, 2));
         assert!(
@@ -194,14 +196,14 @@ mod tests {
             "a kernel's own stores are not seen by constant loads"
         );
         assert!(!out.allows(Access::Load, u64::MAX, 2));
-        let rows = range("peer", 64, 1000, Usage::Outbox { rank: 1, row: 16, stride: 64 });
+        let rows = range("peer", 64, 1000, AccessRole::Outbox { rank: 1, row: 16, stride: 64 });
         assert!(rows.allows(Access::Push, 64 + 128, 16));
         assert!(!rows.allows(Access::Push, 64 + 144, 16), "another rank's row");
     }
 
     #[test]
     fn an_address_is_described_by_its_neighbours() {
-        let memory = [range("a", 100, 50, Usage::Input), range("b", 200, 50, Usage::Output)];
+        let memory = [range("a", 100, 50, AccessRole::Input), range("b", 200, 50, AccessRole::Output)];
         assert_eq!(describe(&memory, 107), "byte 7 of `a`, an input");
         assert_eq!(describe(&memory, 152), "the address 2 bytes past the end of `a`, which has 50 bytes");
         assert_eq!(describe(&memory, 190), "the address 10 bytes before `b`, which has 50 bytes");

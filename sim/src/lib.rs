@@ -67,7 +67,7 @@ pub use executor::{Simulated, Simulator};
 pub use launch::{Launch, Range};
 pub use library::{DEVICE_LAYER, Library, Report, Source, run};
 pub use order::{Order, ParseOrderError};
-pub use seamline_runtime::executor::Usage;
+pub use seamline_runtime::executor::AccessRole;
 use std::time::Duration;
 
 /// How to run.

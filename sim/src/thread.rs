@@ -206,7 +206,9 @@ impl Context {
 
     fn may_precede_wait(&self, access: Access, address: u64, bytes: u32) -> bool {
         let memory = &self.launch().memory;
-        memory.iter().any(|r| r.usage == crate::Usage::Weights && r.allows(access, address, bytes.into()))
+        memory
+            .iter()
+            .any(|r| r.usage == crate::AccessRole::Weights && r.allows(access, address, bytes.into()))
     }
 
     /// Whether the 16 bytes there are this rank's own slots.

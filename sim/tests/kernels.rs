@@ -4,7 +4,7 @@
 mod kernel;
 
 use kernel::{Memory, build, build_with, launch, run};
-use seamline_sim::{Launch, Options, Order, SimError, Usage};
+use seamline_sim::{AccessRole, Launch, Options, Order, SimError};
 use std::time::{Duration, Instant};
 
 const ORDERS: [Order; 5] =
@@ -16,7 +16,7 @@ fn outputs(body: &str, blocks: u32, threads: u32, words: usize) -> Vec<Vec<u32>>
     let in_order = |order| {
         let mut out = Memory::new(words, 0);
         run(
-            &[launch(&library, blocks, threads, vec![out.range("out", Usage::Output)])],
+            &[launch(&library, blocks, threads, vec![out.range("out", AccessRole::Output)])],
             &Options::new(order),
         )
         .unwrap_or_else(|e| panic!("{e}"));
@@ -80,7 +80,8 @@ fn a_cluster_shares_memory_and_barriers() {
     let library = build(body).unwrap();
     for order in ORDERS {
         let mut out = Memory::new(8, 0);
-        let launch = Launch { cluster: 4, ..launch(&library, 8, 32, vec![out.range("out", Usage::Output)]) };
+        let launch =
+            Launch { cluster: 4, ..launch(&library, 8, 32, vec![out.range("out", AccessRole::Output)]) };
         run(&[launch], &Options::new(order)).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(out.words(), [46f32.to_bits(); 8], "{order}");
     }
@@ -103,11 +104,11 @@ const SWAP: &str = "device::grid_wait();
 fn swap(regions: &mut [Memory; 2], outputs: &mut [Memory; 2]) -> [Launch; 2] {
     let library = build(SWAP).unwrap();
     std::array::from_fn(|rank| {
-        let peer = Usage::Outbox { rank: 1 - rank as u32, row: 16, stride: 16 };
+        let peer = AccessRole::Outbox { rank: 1 - rank as u32, row: 16, stride: 16 };
         let memory = vec![
-            regions[rank].range("own region", Usage::Inbox),
+            regions[rank].range("own region", AccessRole::Inbox),
             regions[1 - rank].range("peer's region", peer),
-            outputs[rank].range("out", Usage::Output),
+            outputs[rank].range("out", AccessRole::Output),
         ];
         Launch { rank: rank as u32, ..launch(&library, 1, 1, memory) }
     })
@@ -144,7 +145,7 @@ fn a_poll_without_bound_is_a_deadlock_that_names_what_it_waits_for() {
     let body = "device::grid_wait();
         while (POLL(args.a + 4).w[0] == ~0u) {}";
     let mut region = Memory::new(8, u32::MAX);
-    let launch = launch(&build(body).unwrap(), 2, 64, vec![region.range("region", Usage::Inbox)]);
+    let launch = launch(&build(body).unwrap(), 2, 64, vec![region.range("region", AccessRole::Inbox)]);
     let error = run(&[launch], &Options::new(Order::Random(5))).unwrap_err();
     let SimError::Deadlock { waits, .. } = &error else { panic!("{error}") };
     assert_eq!(waits.iter().map(|w| w.threads).collect::<Vec<_>>(), [128]);
@@ -162,7 +163,7 @@ fn a_control_word_is_waited_for() {
     let library = build(body).unwrap();
     for order in ORDERS {
         let mut word = Memory::new(4, 0);
-        run(&[launch(&library, 2, 1, vec![word.range("word", Usage::Control)])], &Options::new(order))
+        run(&[launch(&library, 2, 1, vec![word.range("word", AccessRole::Control)])], &Options::new(order))
             .unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(word.words()[0], 2);
     }
@@ -180,9 +181,9 @@ fn launches_of_a_rank_follow_each_other() {
         let mut chain = [(); 4].map(|()| Memory::new(64, 0));
         let launches = (0..3).map(|i| {
             let memory = vec![
-                chain[i].range("in", Usage::Input),
-                chain[i + 1].range("out", Usage::Output),
-                weights.range("weights", Usage::Weights),
+                chain[i].range("in", AccessRole::Input),
+                chain[i + 1].range("out", AccessRole::Output),
+                weights.range("weights", AccessRole::Weights),
             ];
             Launch { dependent: true, ..launch(&library, 3, 64, memory) }
         });
@@ -206,8 +207,8 @@ fn a_hundred_thousand_threads_live_at_once() {
     let blocks = 100;
     let mut region = Memory::new(4 * blocks, u32::MAX);
     let memory = vec![
-        region.range("own", Usage::Inbox),
-        region.range("own rows", Usage::Outbox { rank: 0, row: 16, stride: 16 }),
+        region.range("own", AccessRole::Inbox),
+        region.range("own rows", AccessRole::Outbox { rank: 0, row: 16, stride: 16 }),
     ];
     let start = Instant::now();
     let report =
@@ -238,7 +239,7 @@ fn runs_on_several_threads_do_not_meet() {
             scope.spawn(|| {
                 for _ in 0..10 {
                     let mut out = Memory::new(64, 0);
-                    let launch = launch(&library, 20, 64, vec![out.range("out", Usage::Output)]);
+                    let launch = launch(&library, 20, 64, vec![out.range("out", AccessRole::Output)]);
                     run(&[launch], &Options::default()).unwrap();
                     assert_eq!(out.words()[0], 63);
                 }
@@ -299,7 +300,7 @@ fn frames_that_fit_one_by_one_are_held_together() {
     ];
     let library = build_with(&functions.concat(), "outermost(args.a);").unwrap();
     let mut out = Memory::new(256, 0);
-    let launch = launch(&library, 1, 256, vec![out.range("out", Usage::Output)]);
+    let launch = launch(&library, 1, 256, vec![out.range("out", AccessRole::Output)]);
     for order in [Order::Forward, Order::Reverse, Order::Random(1)] {
         run(std::slice::from_ref(&launch), &Options::new(order)).unwrap();
     }

@@ -4,7 +4,7 @@
 mod kernel;
 
 use kernel::{Memory, build, launch, run};
-use seamline_sim::{At, Fault, Launch, Library, Options, Order, SimError, Usage};
+use seamline_sim::{AccessRole, At, Fault, Launch, Library, Options, Order, SimError};
 use std::sync::Arc;
 
 /// Runs `body` on `launch` and gives the rule that it breaks.
@@ -21,7 +21,7 @@ fn broken(body: &str, launch: impl Fn(&Arc<Library>) -> Launch, order: Order) ->
 }
 
 /// As [`broken`], on one block of 32 threads with one argument of 64 bytes.
-fn broken_on(usage: Usage, body: &str) -> Fault {
+fn broken_on(usage: AccessRole, body: &str) -> Fault {
     let mut memory = Memory::new(16, u32::MAX);
     let range = memory.range("a", usage);
     broken(body, |library| launch(library, 1, 32, vec![range.clone()]), Order::Forward).1
@@ -30,7 +30,7 @@ fn broken_on(usage: Usage, body: &str) -> Fault {
 #[test]
 fn an_access_beyond_an_argument() {
     let mut memory = Memory::new(8, 0);
-    let range = memory.range("residual_in", Usage::Input);
+    let range = memory.range("residual_in", AccessRole::Input);
     let launch = |library: &_| Launch { rank: 3, ..launch(library, 2, 32, vec![range.clone()]) };
     let body = "device::grid_wait(); u32 w[4];\n  if (device::block() == 1) device::load_const16(w, args.a + device::thread(), device::thread() == 8);";
     let (at, fault, text) = broken(body, launch, Order::Reverse);
@@ -51,12 +51,12 @@ fn an_access_beyond_an_argument() {
 
 #[test]
 fn an_input_is_not_written_and_an_output_is_not_constant() {
-    let fault = broken_on(Usage::Input, "device::grid_wait(); device::store4(args.a, 1, true);");
+    let fault = broken_on(AccessRole::Input, "device::grid_wait(); device::store4(args.a, 1, true);");
     assert!(
         matches!(fault, Fault::Memory { verb: "writes", ref place, .. } if place == "byte 0 of `a`, an input"),
         "{fault}"
     );
-    let fault = broken_on(Usage::Output, "device::grid_wait(); device::load_const4(args.a, true);");
+    let fault = broken_on(AccessRole::Output, "device::grid_wait(); device::load_const4(args.a, true);");
     assert!(
         matches!(fault, Fault::Memory { ref place, .. } if place == "byte 0 of `a`, an output"),
         "{fault}"
@@ -73,42 +73,47 @@ fn an_access_that_is_off_touches_nothing() {
         device::exchange_arm16(nullptr, 1, false);
         device::store4(args.a + device::thread(), zero, true);";
     let mut out = Memory::new(32, 9);
-    run(&[launch(&build(body).unwrap(), 1, 32, vec![out.range("out", Usage::Output)])], &Options::default())
-        .unwrap();
+    run(
+        &[launch(&build(body).unwrap(), 1, 32, vec![out.range("out", AccessRole::Output)])],
+        &Options::default(),
+    )
+    .unwrap();
     assert_eq!(out.words(), [0; 32]);
 }
 
 #[test]
 fn an_address_that_is_not_aligned() {
-    let fault =
-        broken_on(Usage::Input, "device::grid_wait(); u32 w[4]; device::load_const16(w, args.a + 1, true);");
+    let fault = broken_on(
+        AccessRole::Input,
+        "device::grid_wait(); u32 w[4]; device::load_const16(w, args.a + 1, true);",
+    );
     assert!(matches!(fault, Fault::Misaligned { bytes: 16, .. }), "{fault}");
 }
 
 #[test]
 fn an_input_before_the_wait() {
-    let fault = broken_on(Usage::Input, "device::load_const4(args.a, true); device::grid_wait();");
+    let fault = broken_on(AccessRole::Input, "device::load_const4(args.a, true); device::grid_wait();");
     assert!(fault.to_string().contains("byte 0 of `a`, an input before `grid_wait`"), "{fault}");
-    let fault = broken_on(Usage::Control, "device::control_load(args.a); device::grid_wait();");
+    let fault = broken_on(AccessRole::Control, "device::control_load(args.a); device::grid_wait();");
     assert!(matches!(fault, Fault::BeforeWait { .. }), "{fault}");
 }
 
 #[test]
 fn a_block_that_never_waits() {
-    let fault = broken_on(Usage::Input, "if (device::block() > 0) device::grid_wait();");
+    let fault = broken_on(AccessRole::Input, "if (device::block() > 0) device::grid_wait();");
     assert_eq!(fault, Fault::NeverWaits);
 }
 
 #[test]
 fn a_trigger_before_the_wait() {
-    let fault = broken_on(Usage::Input, "device::grid_launch_dependents(); device::grid_wait();");
+    let fault = broken_on(AccessRole::Input, "device::grid_launch_dependents(); device::grid_wait();");
     assert_eq!(fault, Fault::TriggersBeforeWait);
 }
 
 #[test]
 fn a_row_pushed_into_anothers_place() {
     let mut memory = Memory::new(16, u32::MAX);
-    let rows = memory.range("region of rank 1", Usage::Outbox { rank: 1, row: 16, stride: 32 });
+    let rows = memory.range("region of rank 1", AccessRole::Outbox { rank: 1, row: 16, stride: 32 });
     let body = "device::grid_wait(); PUSH(args.a + 4, 1, 2, 3, 4);";
     let (_, fault, _) = broken(body, |library| launch(library, 1, 1, vec![rows.clone()]), Order::Forward);
     assert!(
@@ -120,7 +125,7 @@ fn a_row_pushed_into_anothers_place() {
 #[test]
 fn a_poll_of_a_peers_memory() {
     let fault =
-        broken_on(Usage::Outbox { rank: 1, row: 16, stride: 16 }, "device::grid_wait(); POLL(args.a);");
+        broken_on(AccessRole::Outbox { rank: 1, row: 16, stride: 16 }, "device::grid_wait(); POLL(args.a);");
     assert!(
         fault
             .to_string()
@@ -131,26 +136,26 @@ fn a_poll_of_a_peers_memory() {
 
 #[test]
 fn a_word_that_means_empty_and_a_row_over_another() {
-    let outbox = Usage::Outbox { rank: 1, row: 64, stride: 64 };
+    let outbox = AccessRole::Outbox { rank: 1, row: 64, stride: 64 };
     let fault = broken_on(outbox, "device::grid_wait(); PUSH(args.a, 1, 2, ~0u, 4);");
     assert!(matches!(fault, Fault::PushesEmpty { .. }), "{fault}");
     let fault = broken_on(outbox, "device::grid_wait(); PUSH(args.a, 1, 2, 3, 4);");
     assert!(matches!(fault, Fault::Overwrites { .. }), "{fault}");
-    let fault = broken_on(Usage::Inbox, "device::grid_wait(); device::exchange_arm16(args.a, 0, true);");
+    let fault = broken_on(AccessRole::Inbox, "device::grid_wait(); device::exchange_arm16(args.a, 0, true);");
     assert!(matches!(fault, Fault::ArmsFull { .. }), "{fault}");
 }
 
 #[test]
 fn a_barrier_that_a_thread_passes_by() {
     let body = "device::grid_wait();\n if (device::thread() != 5) device::block_barrier();";
-    let fault = broken_on(Usage::Input, body);
+    let fault = broken_on(AccessRole::Input, body);
     assert!(matches!(fault, Fault::EndsBeforeBarrier { ref place, .. } if place == "test.cu:4"), "{fault}");
 }
 
 #[test]
 fn two_barriers_of_one_warp() {
     let body = "device::grid_wait();\n if (device::thread() < 5) device::block_barrier();\n else device::block_barrier();";
-    let fault = broken_on(Usage::Input, body);
+    let fault = broken_on(AccessRole::Input, body);
     assert!(
         matches!(fault, Fault::Divergent { primitive: "block_barrier", ref place } if place == "test.cu:4"),
         "{fault}"
@@ -173,7 +178,7 @@ fn a_shuffle_that_half_a_warp_reaches_is_a_deadlock() {
 #[test]
 fn a_shuffle_mask_that_is_not_a_lane() {
     assert_eq!(
-        broken_on(Usage::Input, "device::grid_wait(); device::shuffle(1, 32);"),
+        broken_on(AccessRole::Input, "device::grid_wait(); device::shuffle(1, 32);"),
         Fault::ShuffleLane { lane: 32 }
     );
 }
@@ -191,7 +196,7 @@ fn passed_on(between: &str) -> String {
 
 #[test]
 fn a_missing_barrier_is_named_by_both_of_its_sides() {
-    let fault = broken_on(Usage::Input, &passed_on("device::shuffle_xor(1.0f, 1);"));
+    let fault = broken_on(AccessRole::Input, &passed_on("device::shuffle_xor(1.0f, 1);"));
     let expected = Fault::SharedRace {
         verb: "reads",
         earlier: "written",
@@ -204,7 +209,7 @@ fn a_missing_barrier_is_named_by_both_of_its_sides() {
     run(&[launch(&build(&body).unwrap(), 2, 32, vec![])], &Options::default()).unwrap();
     let body = "SEAMLINE_SHARED(float, x, 4); device::grid_wait(); device::store_shared(x, 1.0f);";
     assert!(matches!(
-        broken_on(Usage::Input, body),
+        broken_on(AccessRole::Input, body),
         Fault::SharedRace { verb: "writes", earlier: "written", .. }
     ));
 }
@@ -212,10 +217,13 @@ fn a_missing_barrier_is_named_by_both_of_its_sides() {
 #[test]
 fn shared_memory_that_nobody_has_written_or_that_is_none() {
     let body = "SEAMLINE_SHARED(float, x, 4); device::grid_wait(); device::load_shared(x + INDEX);";
-    assert_eq!(broken_on(Usage::Input, &body.replace("INDEX", "1")), Fault::SharedUnwritten);
-    assert_eq!(broken_on(Usage::Input, &body.replace("INDEX", "4")), Fault::SharedAddress { verb: "reads" });
+    assert_eq!(broken_on(AccessRole::Input, &body.replace("INDEX", "1")), Fault::SharedUnwritten);
+    assert_eq!(
+        broken_on(AccessRole::Input, &body.replace("INDEX", "4")),
+        Fault::SharedAddress { verb: "reads" }
+    );
     let body = "device::grid_wait(); float x; device::store_shared(&x, 1.0f);";
-    assert_eq!(broken_on(Usage::Input, body), Fault::SharedAddress { verb: "writes" });
+    assert_eq!(broken_on(AccessRole::Input, body), Fault::SharedAddress { verb: "writes" });
 }
 
 #[test]
@@ -243,7 +251,7 @@ fn a_clusters_memory_is_read_behind_a_barrier_that_releases() {
 #[test]
 fn more_shared_memory_than_there_is() {
     let body = "SEAMLINE_SHARED(u32, box, 20000); device::grid_wait(); box[0] = 1;";
-    assert_eq!(broken_on(Usage::Input, body), Fault::SharedMemory { bytes: 80_000, limit: 49_152 });
+    assert_eq!(broken_on(AccessRole::Input, body), Fault::SharedMemory { bytes: 80_000, limit: 49_152 });
 }
 
 /// Two blocks of a cluster with a shared variable, and `body`.

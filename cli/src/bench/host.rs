@@ -8,7 +8,7 @@ use crate::{Verdict, output};
 use anyhow::{Context, Result};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
 use half::bf16;
-use seamline::cuda::{bare, launch::launch_raw};
+use seamline::cuda::__private::{driver_launch, launch_raw};
 use seamline::patterns::{MoeFinalizeArResidualRmsnorm as Moe, MoeFinalizeArResidualRmsnormArgs as Args};
 use seamline::prelude::*;
 use serde::Serialize;
@@ -42,7 +42,7 @@ pub fn run(context: &Arc<CudaContext>, json: bool) -> Result<Verdict> {
     let kernels = Moe::prepare_all(&Group::loopback(context, 1)?, &options)?;
     let kernel = kernels.first().context("no kernel was prepared")?;
     let stream = streams.of(0);
-    let launch = bare(kernel, stream, seam.bundle(0))?;
+    let launch = driver_launch(kernel, stream, seam.bundle(0))?;
     let words: [u64; WORDS] =
         launch.args.as_slice().try_into().context("the kernel's parameter has other words")?;
     let mut slices = Slices::new(stream)?;
@@ -62,7 +62,7 @@ pub fn run(context: &Arc<CudaContext>, json: bool) -> Result<Verdict> {
                 match way {
                     0 => {
                         let mut args = words;
-                        // SAFETY: what `bare` gave for this bundle, on a stream of its context.
+                        // SAFETY: what `driver_launch` gave for this bundle, on a stream of its context.
                         unsafe { launch_raw(launch.function, &launch.config, stream.cu_stream(), &mut args) }
                             .context("cuLaunchKernelEx failed")?;
                     }

@@ -1,6 +1,6 @@
 //! What a device is, as far as kernels care.
 
-use super::Doing;
+use super::DriverContext;
 use crate::error::{Error, ErrorKind};
 use cudarc::driver::CudaContext;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
@@ -63,7 +63,7 @@ fn supported(device: &str, capability: (u32, u32)) -> Result<(), ErrorKind> {
 /// The architecture to compile for: the real one, so that the driver compiles nothing.
 ///
 /// ```
-/// # use seamline_runtime::cuda::arch;
+/// # use seamline_runtime::cuda::__private::arch;
 /// assert_eq!(arch((9, 0)), "sm_90a");
 /// assert_eq!(arch((12, 0)), "sm_120");
 /// ```

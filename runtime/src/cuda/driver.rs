@@ -72,11 +72,11 @@ pub fn driver_version() -> Result<i32, Error> {
 }
 
 /// Says what was being done when the driver failed.
-pub(crate) trait Doing<T> {
+pub(crate) trait DriverContext<T> {
     fn doing(self, what: impl FnOnce() -> String) -> Result<T, Error>;
 }
 
-impl<T> Doing<T> for Result<T, DriverError> {
+impl<T> DriverContext<T> for Result<T, DriverError> {
     #[inline]
     fn doing(self, what: impl FnOnce() -> String) -> Result<T, Error> {
         self.map_err(|error| {

@@ -1,34 +1,37 @@
 //! Ranks on one device.
 
+use super::code::CudaCode;
 use super::device::Device;
-use super::kernel::CudaKernel;
-use super::launch::same_context;
+use super::launch::{NAME, same_context};
 use super::memory::{DeviceWords, PinnedWords};
 use super::module::Loaded;
 use super::nvrtc::Compiled;
 use super::side::SideStream;
 use super::streams::{Handle, Streams};
-use super::{Doing, driver};
+use super::{DriverContext, driver};
+use crate::backend::{Backend, Build, Code, Info};
 use crate::error::Error;
-use crate::group::lock;
-use crate::memory::Memory;
-use crate::plan::Plan;
+use crate::group::agreement::Agreement;
+use crate::group::memory::{Mirror, Own};
+use crate::group::transport::{OneSpace, Transport};
 use crate::queue::{Kind, Queue};
+use crate::sync::lock;
 use cudarc::driver::{CudaContext, result, sys};
-use seamline_codegen::schedule::DeviceModel;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 /// Ranks that share one device.
 pub(crate) struct CudaGroup {
     shared: Arc<Shared>,
-    streams: Streams,
+    streams: Arc<Streams>,
+    /// What was compiled for the group, and for what.
+    compiled: Mutex<Vec<(Agreement, Arc<CudaCode>)>>,
 }
 
 /// What a group shares with its forks.
-struct Shared {
-    context: Arc<CudaContext>,
-    device: Device,
+pub(super) struct Shared {
+    pub(super) context: Arc<CudaContext>,
+    pub(super) device: Device,
     /// What was loaded, by the code that it was loaded from. Kept until the last group ends: its kernels may run, or
     /// be in captured graphs.
     loaded: Mutex<Vec<Arc<Loaded>>>,
@@ -44,48 +47,81 @@ impl CudaGroup {
             loaded: Mutex::new(Vec::new()),
             side: Arc::new(SideStream::new(context)?),
         });
-        Ok(CudaGroup { shared, streams: Streams::new(ranks) })
+        Ok(CudaGroup::with(shared, ranks))
     }
 
-    /// Another group on the same device.
-    pub(crate) fn fork(&self) -> CudaGroup {
-        CudaGroup { shared: Arc::clone(&self.shared), streams: Streams::new(self.streams.ranks()) }
+    fn with(shared: Arc<Shared>, ranks: u32) -> CudaGroup {
+        CudaGroup { shared, streams: Arc::new(Streams::new(ranks)), compiled: Mutex::default() }
+    }
+}
+
+impl Backend for CudaGroup {
+    fn info(&self) -> Info {
+        let device = &self.shared.device;
+        Info {
+            name: NAME,
+            device: device.model,
+            ranks_per_device: self.streams.ranks(),
+            exchanges_through_memory: true,
+            peak_bytes_per_second: device.peak_bytes_per_second,
+        }
     }
 
-    pub(crate) fn context(&self) -> &Arc<CudaContext> {
-        &self.shared.context
+    fn fork(&self) -> Box<dyn Backend> {
+        Box::new(CudaGroup::with(Arc::clone(&self.shared), self.streams.ranks()))
     }
 
-    pub(crate) fn device(&self) -> &Device {
-        &self.shared.device
+    fn allocate(&self, _rank: u32, words: u64, fill: u32) -> Result<Own, Error> {
+        Ok(Own::new(self.shared.words(words, fill)?))
     }
 
-    pub(crate) fn model(&self) -> DeviceModel {
-        self.shared.device.model
+    fn mirror(&self, _rank: u32, words: u64) -> Result<Mirror, Error> {
+        Ok(Mirror::new(PinnedWords::new(&self.shared.context, words)?, PinnedWords::words))
     }
 
-    pub(crate) fn peak_bytes_per_second(&self) -> Option<f64> {
-        self.shared.device.peak_bytes_per_second
+    fn transport(&self, _owner: u32, _user: u32) -> &dyn Transport {
+        &OneSpace
     }
 
-    pub(crate) fn allocate(&self, words: u64, fill: u32) -> Result<Memory, Error> {
-        Ok(Memory::Device(self.words(words, fill)?))
+    fn compile(&self, build: &Build<'_>) -> Result<Arc<dyn Code>, Error> {
+        let known = |all: &[(Agreement, Arc<CudaCode>)]| {
+            all.iter().find(|(of, _)| of == build.agreement).map(|(_, code)| Arc::clone(code))
+        };
+        if let Some(code) = known(&lock(&self.compiled)) {
+            return Ok(code);
+        }
+        // Not under the lock: other patterns compile meanwhile, and of the same one every source compiles once.
+        let code = Arc::new(CudaCode::new(&self.shared, &self.streams, build)?);
+        let mut all = lock(&self.compiled);
+        if let Some(code) = known(&all) {
+            return Ok(code);
+        }
+        all.push((build.agreement.clone(), Arc::clone(&code)));
+        Ok(code)
     }
 
+    fn while_idle(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<(), Error> {
+        self.shared.context.synchronize().doing(|| "waiting for the device".into())?;
+        work()
+    }
+
+    fn move_to(&self, rank: u32, queue: Queue<'_>) -> Result<(), Error> {
+        let handle = Handle::of(queue)?;
+        if let Kind::Stream(new) = queue.0 {
+            same_context(&self.shared.context, new.context(), || "the stream".into())?;
+        }
+        let order = |from, to| self.shared.after(from as sys::CUstream, to as sys::CUstream);
+        self.streams.move_to(rank, handle, order)
+    }
+
+    fn context(&self, _rank: u32) -> Option<&Arc<CudaContext>> {
+        Some(&self.shared.context)
+    }
+}
+
+impl Shared {
     pub(super) fn words(&self, words: u64, fill: u32) -> Result<DeviceWords, Error> {
-        DeviceWords::new(&self.shared.side, words, fill)
-    }
-
-    pub(crate) fn allocate_pinned(&self, words: u64) -> Result<Memory, Error> {
-        Ok(Memory::Pinned(PinnedWords::new(&self.shared.context, words)?))
-    }
-
-    pub(crate) fn kernel(&self, plan: &Plan) -> Result<CudaKernel, Error> {
-        CudaKernel::new(self, plan)
-    }
-
-    pub(crate) fn synchronize(&self) -> Result<(), Error> {
-        self.shared.context.synchronize().doing(|| "waiting for the device".into())
+        DeviceWords::new(&self.side, words, fill)
     }
 
     /// What `load` makes of `compiled`, or made for another rank.
@@ -94,7 +130,7 @@ impl CudaGroup {
         compiled: &Arc<Compiled>,
         load: impl FnOnce() -> Result<Loaded, Error>,
     ) -> Result<Arc<Loaded>, Error> {
-        let mut all = lock(&self.shared.loaded);
+        let mut all = lock(&self.loaded);
         if let Some(found) = all.iter().find(|l| Arc::ptr_eq(&l.compiled, compiled)) {
             return Ok(Arc::clone(found));
         }
@@ -103,24 +139,10 @@ impl CudaGroup {
         Ok(loaded)
     }
 
-    /// The streams that the ranks' launches are on.
-    pub(super) fn streams(&self) -> &Streams {
-        &self.streams
-    }
-
-    pub(crate) fn move_to(&self, rank: u32, queue: Queue<'_>) -> Result<(), Error> {
-        let handle = Handle::of(queue)?;
-        if let Kind::Stream(new) = queue.0 {
-            same_context(&self.shared.context, new.context(), || "the stream".into())?;
-        }
-        let order = |from, to| self.after(from as sys::CUstream, to as sys::CUstream);
-        self.streams.move_to(rank, handle, order)
-    }
-
     /// Lets what `second` gets wait for what `first` has.
     fn after(&self, first: sys::CUstream, second: sys::CUstream) -> Result<(), Error> {
         let doing = || "moving the rank to another stream".into();
-        self.shared.context.bind_to_thread().doing(doing)?;
+        self.context.bind_to_thread().doing(doing)?;
         let event = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING).doing(doing)?;
         // SAFETY: both are streams of this context: the first is kept alive, or vouched for by the maker of a
         // raw queue; the second is the caller's. The event is destroyed after its last use, which the driver
@@ -132,19 +154,6 @@ impl CudaGroup {
             ordered.and(result::event::destroy(event))
         };
         ordered.doing(doing)
-    }
-
-    /// A word of device memory as it is now, whatever is queued.
-    pub(crate) fn peek(&self, memory: &Memory, word: usize) -> Result<u32, Error> {
-        let mut value = [0u32];
-        let address = memory.address() + 4 * word as u64;
-        // SAFETY: `memory` is this group's, and has the word; `value` lives until the copy has been waited for.
-        unsafe {
-            self.shared
-                .side
-                .run("reading the status", |stream| result::memcpy_dtoh_async(&mut value, address, stream))?;
-        }
-        Ok(value[0])
     }
 }
 

@@ -1,29 +1,30 @@
 //! Queueing kernels: the bare driver call, and the way to it from a bundle.
 
-use super::Doing;
-use super::group::CudaGroup;
-use super::kernel::CudaKernel;
-use super::one_grid;
+use super::DriverContext;
+use super::code::CudaCode;
+use super::driver_launch::DriverLaunch;
+use super::memory::DeviceWords;
 use super::streams::Handle;
-use crate::args::{Arg, ArgList, Destination, Source, place};
-use crate::check;
+use crate::args::pack::{Packing, Value, Values, Words};
+use crate::args::signature::Argument;
+use crate::args::{Arg, Destination, Source, check, place};
+use crate::backend::{Launch, pieces};
 use crate::error::{Error, ErrorKind};
-use crate::group::Backend;
-use crate::kernel::{Inner, Runner};
-use crate::launch::{admit, pieces};
-use crate::pack::{Value, Values};
+use crate::plan::variant::Variant;
 use crate::queue::{Kind as QueueKind, Queue};
-use crate::signature::Argument;
 use arrayvec::ArrayVec;
 use cudarc::driver::sys::{
     self, CUfunction, CUlaunchAttribute, CUlaunchAttributeID as AttributeId, CUlaunchConfig, CUstream,
 };
-use cudarc::driver::{CudaContext, CudaStream, DriverError, SyncOnDrop};
+use cudarc::driver::{CudaContext, CudaFunction, CudaStream, DriverError, SyncOnDrop};
 use seamline_codegen::MAX_ARGS;
 use seamline_codegen::schedule::LaunchShape;
 use std::cell::OnceCell;
 use std::ffi::c_void;
 use std::sync::Arc;
+
+/// What groups on GPUs run on, for messages.
+pub(super) const NAME: &str = "cuda";
 
 /// How a kernel is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,73 +126,20 @@ pub unsafe fn launch_raw(
         .result()
 }
 
-/// One rank's launch.
-pub(crate) fn launch(
-    kernel: &Inner,
-    cuda: &CudaKernel,
-    queue: Queue<'_>,
-    tokens: usize,
-    args: &mut ArgList<'_>,
-) -> Result<(), Error> {
-    if kernel.plan.site.one_grid {
-        return Err(ErrorKind::OneGrid.into());
-    }
-    match Ready::new(kernel, cuda, queue, tokens, args)? {
-        Some(ready) => {
-            ready.bind()?;
-            ready.queue()
-        }
-        None => Ok(()),
-    }
-}
-
-/// All ranks' launches; queues none unless all are ready.
-pub(crate) fn launch_all(
-    kernels: &[&Inner],
-    queues: &[Queue<'_>],
-    tokens: usize,
-    args: &mut [ArgList<'_>],
-) -> Result<(), Error> {
-    if queues.len() != kernels.len() {
-        return Err(ErrorKind::Count { what: "queues", expected: kernels.len(), got: queues.len() }.into());
-    }
-    let one_grid = kernels[0].plan.site.one_grid;
-    if kernels[0].region.is_some() && !one_grid {
-        for (second, queue) in queues.iter().enumerate() {
-            let handle = Handle::of(*queue)?.number();
-            let same = |q: &Queue<'_>| Handle::of(*q).is_ok_and(|q| q.number() == handle);
-            if let Some(first) = queues[..second].iter().position(same) {
-                return Err(ErrorKind::SharedStream { first: first as u32, second: second as u32 }.into());
-            }
-        }
-    }
-    let mut all = Vec::with_capacity(kernels.len());
-    for ((kernel, queue), args) in kernels.iter().zip(queues).zip(args) {
-        let Runner::Cuda(cuda) = &kernel.runner else { continue };
-        let located = |e: Error| e.of(&kernel.plan.graph.name, Some(kernel.rank.index));
-        let queue = if one_grid { queues[0] } else { *queue };
-        all.extend(Ready::new(kernel, cuda, queue, tokens, args).map_err(located)?);
-    }
-    for ready in &all {
-        ready.kernel.plan.presence_fits(all[0].variant, ready.kernel.rank.index, ready.variant)?;
-    }
-    all.iter().try_for_each(Ready::bind)?;
-    if one_grid {
-        return one_grid::queue(&all);
-    }
-    all.into_iter().try_for_each(Ready::queue)
-}
-
 /// A launch that has passed every check.
 pub(super) struct Ready<'a> {
-    pub(super) kernel: &'a Inner,
-    pub(super) functions: &'a [cudarc::driver::CudaFunction],
-    pub(super) variant: usize,
+    code: &'a CudaCode,
+    functions: &'a [CudaFunction],
+    rank: u32,
+    pub(super) tokens: u64,
+    pub(super) tokens_per_kernel: u64,
+    pub(super) variant_index: usize,
+    pub(super) variant: &'a Variant,
     pub(super) stream: CUstream,
     /// Where the rank's exchanges are to be.
     handle: Option<Handle<'a>>,
-    pub(super) tokens: usize,
-    pub(super) values: Values,
+    packing: &'a Packing,
+    values: Values,
     /// Dropped when the kernels are queued: they record what other streams wait for.
     _guards: ArrayVec<SyncOnDrop<'a>, MAX_ARGS>,
 }
@@ -200,38 +148,40 @@ impl<'a> Ready<'a> {
     /// `None` if there is nothing to do.
     #[inline]
     pub(super) fn new(
-        kernel: &'a Inner,
-        cuda: &'a CudaKernel,
+        code: &'a CudaCode,
         queue: Queue<'a>,
-        tokens: usize,
-        args: &'a mut ArgList<'_>,
+        launch: Launch<'a, '_>,
     ) -> Result<Option<Ready<'a>>, Error> {
-        let group = group(kernel);
-        let stream = Stream::new(kernel, group, queue)?;
-        let variant = admit(kernel, tokens, args)?;
+        let Launch { rank, tokens, tokens_per_kernel, variant, arguments, args, packing, .. } = launch;
+        let context = &code.shared.context;
+        let stream = Stream::new(context, queue)?;
         if tokens == 0 {
             return Ok(None);
         }
-        group.context().bind_to_thread().doing(|| "binding the rank's context".into())?;
-        let functions = cuda.functions(kernel, variant, stream.raw)?;
+        context.bind_to_thread().doing(|| "binding the rank's context".into())?;
+        let functions = code.functions(launch.variant_index, stream.raw)?;
         // What exchanges nothing may be on any stream.
-        let handle = kernel.region.is_some().then(|| Handle::of(queue)).transpose()?;
+        let handle = launch.region.is_some().then(|| Handle::of(queue)).transpose()?;
         if let Some(handle) = handle {
-            group.streams().check(kernel.rank.index, handle, kernel.plan.site.one_grid)?;
+            code.streams.check(rank, handle, code.placement.one_grid)?;
         }
         let mut values = [Value::default(); MAX_ARGS];
         let mut guards = ArrayVec::new();
-        for ((value, arg), expected) in values.iter_mut().zip(args).zip(&kernel.plan.arguments) {
-            *value = stream.resolve(kernel, expected, arg, &mut guards)?;
+        for ((value, arg), expected) in values.iter_mut().zip(args).zip(arguments) {
+            *value = stream.resolve(expected, arg, &mut guards)?;
         }
-        check::places(&kernel.plan.arguments, &values, tokens as u64)?;
+        check::places(arguments, &values, tokens)?;
         Ok(Some(Ready {
-            kernel,
+            code,
             functions,
+            rank,
+            tokens,
+            tokens_per_kernel,
+            variant_index: launch.variant_index,
             variant,
             stream: stream.raw,
             handle,
-            tokens,
+            packing,
             values,
             _guards: guards,
         }))
@@ -239,37 +189,54 @@ impl<'a> Ready<'a> {
 
     /// From here on the rank's launches are on this stream. Nothing refuses the launch after this but the driver.
     #[inline]
-    fn bind(&self) -> Result<(), Error> {
-        let (rank, shared) = (self.kernel.rank.index, self.kernel.plan.site.one_grid);
+    pub(super) fn bind(&self) -> Result<(), Error> {
         match self.handle {
-            Some(handle) => Ok(group(self.kernel).streams().bind(rank, handle, shared)?),
+            Some(handle) => Ok(self.code.streams.bind(self.rank, handle, self.code.placement.one_grid)?),
             None => Ok(()),
         }
     }
 
     #[inline]
-    fn queue(self) -> Result<(), Error> {
-        let variant = &self.kernel.plan.variants[self.variant];
-        let packing = &self.kernel.packings[self.variant];
-        for (first, tokens) in pieces(self.kernel, self.tokens) {
-            let step = variant.step(tokens);
-            let mut words = packing.pack(&self.values, first, tokens);
-            let function = self.functions[step.entry].cu_function();
+    pub(super) fn queue(self) -> Result<(), Error> {
+        for (first, tokens) in pieces(self.tokens, self.tokens_per_kernel) {
+            let step = self.variant.step(tokens);
+            let mut words = self.pack(first, tokens);
+            let function = self.function(step.entry).cu_function();
             // SAFETY: the context is current (`new`), and function and stream are its own; the words are
             // packed from the list that the kernel's parameter was generated from; the arguments were checked
             // against what the kernel accesses, and borrowed from the caller or vouched for by the maker of a
             // raw one, and its own memory lives until the group, when it ends, has waited for it.
             unsafe { launch_raw(function, &Config::of(&step.shape(tokens)), self.stream, &mut words) }
-                .doing(|| format!("launching `{}`", variant.module().entries[step.entry].name))?;
+                .doing(|| format!("launching `{}`", self.variant.module().entries[step.entry].name))?;
         }
         Ok(())
     }
-}
 
-pub(super) fn group(kernel: &Inner) -> &CudaGroup {
-    match &kernel.rank.group.backend {
-        Backend::Cuda(group) => group,
-        Backend::Host(_) => unreachable!("a CUDA kernel of a host group"),
+    /// What [`queue`](Ready::queue) would hand to the driver for `tokens` tokens from `first` on.
+    pub(super) fn driver_launch(&self, first: u64, tokens: u64) -> DriverLaunch {
+        let step = self.variant.step(tokens);
+        DriverLaunch {
+            function: self.function(step.entry).cu_function(),
+            config: Config::of(&step.shape(tokens)),
+            args: self.pack(first, tokens).to_vec(),
+        }
+    }
+
+    /// The kernel of an entry of the variant's module.
+    #[inline]
+    pub(super) fn function(&self, entry: usize) -> &CudaFunction {
+        &self.functions[entry]
+    }
+
+    /// The kernel's argument words.
+    #[inline]
+    pub(super) fn pack(&self, first: u64, tokens: u64) -> Words {
+        self.packing.pack(&self.values, first, tokens)
+    }
+
+    /// Memory of the group's device.
+    pub(super) fn words(&self, count: u64) -> Result<DeviceWords, Error> {
+        self.code.shared.words(count, 0)
     }
 }
 
@@ -285,8 +252,7 @@ struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     #[inline]
-    fn new(kernel: &Inner, group: &'a CudaGroup, queue: Queue<'a>) -> Result<Stream<'a>, ErrorKind> {
-        let context = group.context();
+    fn new(context: &'a Arc<CudaContext>, queue: Queue<'a>) -> Result<Stream<'a>, ErrorKind> {
         match queue.0 {
             QueueKind::Stream(stream) => {
                 same_context(context, stream.context(), || "the stream".into())?;
@@ -299,8 +265,7 @@ impl<'a> Stream<'a> {
             }
             QueueKind::Raw(raw) => Ok(Stream { raw, managed: None, context, captured: OnceCell::new() }),
             QueueKind::Host(_) => {
-                let executor = kernel.rank.executor();
-                Err(ErrorKind::Queue { executor, expected: "a CUDA stream", got: "`Queue::host()`" })
+                Err(ErrorKind::Queue { executor: NAME, expected: "a CUDA stream", got: "`Queue::host()`" })
             }
         }
     }
@@ -309,14 +274,13 @@ impl<'a> Stream<'a> {
     #[inline]
     fn resolve(
         &self,
-        kernel: &Inner,
         expected: &Argument,
         arg: &'a mut Arg<'_>,
         guards: &mut ArrayVec<SyncOnDrop<'a>, MAX_ARGS>,
     ) -> Result<Value, ErrorKind> {
         let on_host = || ErrorKind::Memory {
             argument: expected.name.clone(),
-            executor: kernel.rank.executor(),
+            executor: NAME,
             expected: "a cudarc slice or a raw device address",
             got: place(false, true),
         };

@@ -1,13 +1,8 @@
-//! Finds and loads NVRTC.
-//!
-//! It is looked for in this order: `SEAMLINE_NVRTC_PATH` (which, when set, decides alone), the loader's own
-//! paths, `CUDA_PATH` and `CUDA_HOME`, `/usr/local/cuda*`, the conda environment, and pip's `nvidia/*`
-//! packages; the first that can be used is taken. A library in a folder that the loader does not know is loaded by its absolute path,
-//! `libnvrtc-builtins` before it: NVRTC would look for that one on the loader's paths.
+//! Finds and loads NVRTC, where [`nvrtc`](super::nvrtc) says.
 
 use super::library::Functions;
 use crate::error::{Error, ErrorKind};
-use crate::group::lock;
+use crate::sync::lock;
 use libloading::Library;
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,10 @@
 //! Memory that seamline itself allocates. Not cudarc's: what its pools allocate cannot be shared between
 //! processes.
 
-use super::Doing;
+use super::DriverContext;
 use super::side::SideStream;
 use crate::error::Error;
+use crate::group::memory::Words;
 use cudarc::driver::{CudaContext, result, sys};
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -27,24 +28,42 @@ impl DeviceWords {
         words.fill(word)?;
         Ok(words)
     }
+}
 
-    pub(crate) fn address(&self) -> u64 {
+impl Words for DeviceWords {
+    fn address(&self) -> u64 {
         self.address
     }
 
-    pub(crate) fn bytes(&self) -> u64 {
+    fn bytes(&self) -> u64 {
         self.count as u64 * 4
     }
 
     /// Returns when it is done: a kernel on any stream may follow. It waits for no kernel: that of a rank which has
     /// been prepared before may be polling for this one.
-    pub(crate) fn fill(&self, word: u32) -> Result<(), Error> {
+    fn fill(&self, word: u32) -> Result<(), Error> {
         // SAFETY: `address` is an allocation of `count` words, alive as long as `self`.
         unsafe {
             self.side.run("filling exchange memory", |stream| {
                 sys::cuMemsetD32Async(self.address, word, self.count, stream).result()
             })
         }
+    }
+
+    fn read(&self, word: usize) -> Result<u32, Error> {
+        assert!(word < self.count, "word {word} of {}", self.count);
+        let mut value = [0u32];
+        let address = self.address + 4 * word as u64;
+        // SAFETY: the allocation has the word; `value` lives until the copy has been waited for.
+        unsafe {
+            self.side
+                .run("reading the status", |stream| result::memcpy_dtoh_async(&mut value, address, stream))?;
+        }
+        Ok(value[0])
+    }
+
+    fn cells(&self) -> Option<&[AtomicU32]> {
+        None
     }
 }
 
@@ -87,21 +106,32 @@ impl PinnedWords {
         Ok(words)
     }
 
-    pub(crate) fn address(&self) -> u64 {
-        self.device
-    }
-
-    pub(crate) fn bytes(&self) -> u64 {
-        self.count as u64 * 4
-    }
-
-    pub(crate) fn fill(&self, word: u32) {
-        self.words().iter().for_each(|w| w.store(word, Ordering::Relaxed));
-    }
-
     pub(crate) fn words(&self) -> &[AtomicU32] {
         // SAFETY: page-aligned, initialised, alive as long as `self`; the device writes whole words.
         unsafe { std::slice::from_raw_parts(self.host.cast(), self.count) }
+    }
+}
+
+impl Words for PinnedWords {
+    fn address(&self) -> u64 {
+        self.device
+    }
+
+    fn bytes(&self) -> u64 {
+        self.count as u64 * 4
+    }
+
+    fn fill(&self, word: u32) -> Result<(), Error> {
+        self.words().iter().for_each(|w| w.store(word, Ordering::Relaxed));
+        Ok(())
+    }
+
+    fn read(&self, word: usize) -> Result<u32, Error> {
+        Ok(self.words()[word].load(Ordering::Relaxed))
+    }
+
+    fn cells(&self) -> Option<&[AtomicU32]> {
+        Some(self.words())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Machine code on a device.
 
-use super::Doing;
+use super::DriverContext;
 use super::nvrtc::Compiled;
 use crate::error::Error;
 use cudarc::driver::sys::CUfunction_attribute as Attribute;

@@ -1,11 +1,16 @@
 //! CUDA C++ to CUBIN.
+//!
+//! NVRTC is looked for in this order: `SEAMLINE_NVRTC_PATH` (which, when set, decides alone), the loader's own
+//! paths, `CUDA_PATH` and `CUDA_HOME`, `/usr/local/cuda*`, the conda environment, and pip's `nvidia/*`
+//! packages; the first that can be used is taken. A library in a folder that the loader does not know is loaded by its absolute path,
+//! `libnvrtc-builtins` before it: NVRTC would look for that one on the loader's paths.
 
 use super::driver;
 use super::excerpt::excerpt;
 use super::library::{self, COMPILATION, Functions};
 use super::locate;
 use crate::error::{Error, ErrorKind};
-use crate::group::lock;
+use crate::sync::lock;
 use crate::testing::count_compile;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -34,7 +39,7 @@ pub struct Compiled {
     pub arch: String,
     /// What each kernel uses, in the order of the source; nothing where the code came from the driver's cache, which
     /// keeps no log.
-    pub entries: Vec<Usage>,
+    pub entries: Vec<Resources>,
     /// All that the compiler said.
     pub log: String,
     /// How long it took.
@@ -44,7 +49,7 @@ pub struct Compiled {
 /// What a kernel uses of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Usage {
+pub struct Resources {
     /// Its symbol.
     pub entry: String,
     /// Registers per thread.
@@ -135,7 +140,7 @@ fn compile_now(source: &str, arch: &str) -> Result<Compiled, Error> {
     let cubin = program.cubin()?;
     count_compile();
     let compiled =
-        Compiled { cubin, arch: arch.to_owned(), entries: usages(&log), log, took: began.elapsed() };
+        Compiled { cubin, arch: arch.to_owned(), entries: resources(&log), log, took: began.elapsed() };
     tracing::debug!(arch, took = ?compiled.took, bytes = compiled.cubin.len(), "compiled");
     dump(source, &compiled);
     Ok(compiled)
@@ -236,13 +241,13 @@ fn failed(doing: &str, reason: &str) -> Error {
 }
 
 /// What `--ptxas-options=-v` says of each kernel.
-fn usages(log: &str) -> Vec<Usage> {
-    let mut all: Vec<Usage> = Vec::new();
+fn resources(log: &str) -> Vec<Resources> {
+    let mut all: Vec<Resources> = Vec::new();
     for line in log.lines() {
         if let Some(name) =
             line.split("Compiling entry function '").nth(1).and_then(|rest| rest.split('\'').next())
         {
-            all.push(Usage { entry: name.to_owned(), ..Usage::default() });
+            all.push(Resources { entry: name.to_owned(), ..Resources::default() });
         }
         let Some(usage) = all.last_mut() else { continue };
         // `Used 30 registers, used 1 barriers, 128 bytes smem`; `0 bytes stack frame, 0 bytes spill stores,
@@ -306,7 +311,7 @@ ptxas info    : Used 30 registers, used 1 barriers, 16 bytes cumulative stack si
 ptxas info    : Compiling entry function 'second' for 'sm_90a'
 ptxas info    : Used 255 registers, used 0 barriers
 ";
-        let first = Usage {
+        let first = Resources {
             entry: "first".into(),
             registers: 30,
             spill_stores: 8,
@@ -314,7 +319,7 @@ ptxas info    : Used 255 registers, used 0 barriers
             stack: 16,
             shared: 128,
         };
-        let second = Usage { entry: "second".into(), registers: 255, ..Usage::default() };
-        assert_eq!(usages(log), [first, second]);
+        let second = Resources { entry: "second".into(), registers: 255, ..Resources::default() };
+        assert_eq!(resources(log), [first, second]);
     }
 }

@@ -3,30 +3,29 @@
 //! Tools that watch every access run kernels one at a time, so that a kernel which polls for another one
 //! hangs. In one grid the ranks' blocks are resident together.
 
-use super::Doing;
-use super::launch::{Config, Ready, capturing, group, launch_raw};
+use super::DriverContext;
+use super::launch::{Config, Ready, capturing, launch_raw};
+use crate::backend::pieces;
 use crate::error::{Error, ErrorKind};
-use crate::launch::pieces;
+use crate::group::memory::Words;
 use cudarc::driver::result;
 
 /// Queues `all`, one per rank in rank order, and waits: the kernels read their arguments from memory that is
 /// freed then.
 pub(super) fn queue(all: &[Ready<'_>]) -> Result<(), Error> {
     let Some(first) = all.first() else { return Ok(()) };
-    if capturing(first.stream) || all.iter().any(|ready| ready.variant != first.variant) {
+    if capturing(first.stream) || all.iter().any(|ready| ready.variant_index != first.variant_index) {
         return Err(ErrorKind::OneGrid.into());
     }
-    let variant = &first.kernel.plan.variants[first.variant];
-    for (token, tokens) in pieces(first.kernel, first.tokens) {
-        let pack =
-            |ready: &Ready<'_>| ready.kernel.packings[ready.variant].pack(&ready.values, token, tokens);
-        let words: Vec<u64> = all.iter().flat_map(pack).collect();
-        let arguments = group(first.kernel).words(2 * words.len() as u64, 0)?;
+    let variant = first.variant;
+    for (token, tokens) in pieces(first.tokens, first.tokens_per_kernel) {
+        let words: Vec<u64> = all.iter().flat_map(|ready| ready.pack(token, tokens)).collect();
+        let arguments = first.words(2 * words.len() as u64)?;
         let doing = || format!("launching `{}` for all ranks in one grid", variant.program().name);
         let step = variant.step(tokens);
         let config = Config { rows: all.len() as u32, ..Config::of(&step.shape(tokens)) };
         // One-grid entries follow the others, in the same order.
-        let function = &first.functions[variant.module().entries.len() / 2 + step.entry];
+        let function = first.function(variant.module().entries.len() / 2 + step.entry);
         // SAFETY: the allocation is as long as `words` and lives until the stream has been waited for; the
         // kernel takes its address. For the rest see `Ready::queue`.
         unsafe {

@@ -1,10 +1,10 @@
 //! Outputs that seamline allocates for its user.
 
-use super::Doing;
+use super::DriverContext;
+use crate::args::signature::Kind;
 use crate::args::{Destination, Extent, Input, Output, Source};
 use crate::error::{Error, ErrorKind};
 use crate::kernel::Kernel;
-use crate::signature::Kind;
 use cudarc::driver::{CudaSlice, CudaStream};
 use seamline_codegen::DType;
 use std::sync::Arc;
@@ -117,9 +117,6 @@ impl<P> Kernel<P> {
     /// What the compiler said of each variant that is compiled: registers, spills, shared memory. Empty on
     /// the host.
     pub fn compiled(&self) -> Vec<Arc<super::nvrtc::Compiled>> {
-        match &self.inner.runner {
-            crate::kernel::Runner::Cuda(cuda) => cuda.compiled().cloned().collect(),
-            crate::kernel::Runner::Host(_) => Vec::new(),
-        }
+        self.inner.code.compiled()
     }
 }

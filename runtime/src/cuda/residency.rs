@@ -3,40 +3,40 @@
 //! A kernel that exchanges polls for its peers. On one device their blocks need room beside it; a block that
 //! waits for room while those that hold it poll for its rows waits for ever.
 
-use super::Doing;
+use super::DriverContext;
 use super::launch::{Config, Prepared};
 use super::module::Loaded;
 use crate::error::{Error, ErrorKind};
-use crate::plan::Plan;
-use crate::variant::{Site, Variant};
+use crate::plan::placement::Placement;
+use crate::plan::variant::Variant;
 use cudarc::driver::{CudaFunction, sys};
 use seamline_codegen::schedule::{LaunchShape, Schedule, launches_at_once};
 
 /// Refuses what would not fit.
-pub(super) fn check(plan: &Plan, variant: &Variant, loaded: &Loaded) -> Result<(), Error> {
+pub(super) fn check(placement: &Placement, variant: &Variant, loaded: &Loaded) -> Result<(), Error> {
     if variant.schedule() == Schedule::Local {
         return Ok(());
     }
     for step in variant.steps() {
         let shape = step.shape(step.up_to);
-        let fit = active_clusters(&loaded.functions[step.entry], &Config::of(&shape), plan.site.device.sms)?;
-        decide(&plan.site, step.up_to, &shape, fit)?;
+        let fit = active_clusters(&loaded.functions[step.entry], &Config::of(&shape), placement.device.sms)?;
+        decide(placement, step.up_to, &shape, fit)?;
     }
     Ok(())
 }
 
 /// Whether all launches that may be under way at once have room, where `fit` clusters like those of `shape` do.
-fn decide(site: &Site, tokens: u64, shape: &LaunchShape, fit: u64) -> Result<(), ErrorKind> {
+fn decide(placement: &Placement, tokens: u64, shape: &LaunchShape, fit: u64) -> Result<(), ErrorKind> {
     let ctas = shape.geometry.ctas;
-    let launches = launches_at_once(site.ranks_per_device, site.forks, site.early_trigger);
+    let launches = launches_at_once(placement.ranks_per_device, placement.forks, placement.early_trigger);
     let needed = u64::from(shape.clusters) * u64::from(launches);
     // Beside kernels of another kind a block finds room only where an SM is idle: see the planner.
-    let available = if site.forks == 0 { fit } else { fit.min(u64::from(site.device.sms / ctas)) };
+    let available = if placement.forks == 0 { fit } else { fit.min(u64::from(placement.device.sms / ctas)) };
     match needed <= available {
         true => Ok(()),
         false => Err(ErrorKind::Residency {
-            ranks: site.ranks_per_device,
-            forks: site.forks,
+            ranks: placement.ranks_per_device,
+            forks: placement.forks,
             tokens,
             ctas,
             needed,
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use seamline_codegen::schedule::{DeviceModel, Geometry};
 
-    const SITE: Site = Site {
+    const PLACEMENT: Placement = Placement {
         device: DeviceModel::H200,
         ranks_per_device: 8,
         forks: 0,
@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn every_rank_counts() {
-        assert_eq!(decide(&SITE, 4, &shape(4, 7), 32), Ok(()));
-        let error = decide(&SITE, 4, &shape(4, 7), 31).unwrap_err();
+        assert_eq!(decide(&PLACEMENT, 4, &shape(4, 7), 32), Ok(()));
+        let error = decide(&PLACEMENT, 4, &shape(4, 7), 31).unwrap_err();
         let expected =
             ErrorKind::Residency { ranks: 8, forks: 0, tokens: 4, ctas: 7, needed: 32, available: 31 };
         assert_eq!(error, expected);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_successor_that_starts_early_counts() {
-        let early = Site { early_trigger: true, ..SITE };
+        let early = Placement { early_trigger: true, ..PLACEMENT };
         assert_eq!(decide(&early, 4, &shape(4, 7), 64), Ok(()));
         let error = decide(&early, 4, &shape(4, 7), 63).unwrap_err();
         assert!(matches!(error, ErrorKind::Residency { needed: 64, available: 63, .. }), "{error}");
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn forks_count_and_share_the_device_by_multiprocessors() {
-        let forked = Site { forks: 1, ..SITE };
+        let forked = Placement { forks: 1, ..PLACEMENT };
         // However many fit of one kind alone.
         assert_eq!(decide(&forked, 8, &shape(8, 1), 1000), Ok(()));
         let error = decide(&forked, 9, &shape(9, 1), 1000).unwrap_err();

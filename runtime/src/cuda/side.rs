@@ -1,6 +1,6 @@
 //! A stream beside all others.
 
-use super::Doing;
+use super::DriverContext;
 use crate::error::Error;
 use cudarc::driver::{CudaContext, result, sys};
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 //! A launch asks with one load. Only the first one of a rank, and a move, take the lock.
 
 use crate::error::ErrorKind;
-use crate::group::lock;
 use crate::queue::{Kind, Queue};
+use crate::sync::lock;
 use cudarc::driver::CudaStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

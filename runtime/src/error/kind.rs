@@ -1,6 +1,6 @@
 //! The rules, one variant each, with the values that broke it.
 
-use crate::status::Fault;
+use crate::group::status::Fault;
 use seamline_codegen::check::Problem;
 use seamline_codegen::{BindError, DType};
 use std::time::Duration;

@@ -8,7 +8,7 @@ use seamline_codegen::schedule::{DeviceModel, Geometry, LaunchShape, Planner};
 use seamline_codegen::tensor::Access;
 use seamline_codegen::workload::{Argument, Workload};
 use seamline_codegen::{DType, Dims, OutputId, ParamId, Presence, Program, Request};
-use seamline_sim::{DEVICE_LAYER, Launch, Library, Options, Range, Report, SimError, Source, Usage};
+use seamline_sim::{AccessRole, DEVICE_LAYER, Launch, Library, Options, Range, Report, SimError, Source};
 use std::sync::Arc;
 
 /// The seam of Kimi-K2.5.
@@ -175,11 +175,11 @@ impl Group {
             Slot::Input(p) => {
                 let param = self.program.param(p);
                 let usage = match self.program.tensor(p).ty.access {
-                    Access::Weights => Usage::Weights,
-                    Access::Activations | Access::Value => Usage::Input,
+                    Access::Weights => AccessRole::Weights,
+                    Access::Activations | Access::Value => AccessRole::Input,
                 };
                 match (&workload.rank(r)[p.0 as usize], in_place(p)) {
-                    (_, Some(o)) => range(param.name.to_string(), &outputs[o], Usage::Output),
+                    (_, Some(o)) => range(param.name.to_string(), &outputs[o], AccessRole::Output),
                     (Argument::Tensor(buffer), None) => range(param.name.to_string(), buffer, usage),
                     (other, None) => panic!("`{}` is {other:?}", param.name),
                 }
@@ -193,14 +193,14 @@ impl Group {
                 ref other => panic!("a scalar that is {other:?}"),
             },
             Slot::Output(OutputId(o)) => {
-                range(self.program.outputs[o as usize].name.clone(), &outputs[o as usize], Usage::Output)
+                range(self.program.outputs[o as usize].name.clone(), &outputs[o as usize], AccessRole::Output)
             }
             Slot::Tokens => workload.tokens() as u64,
-            Slot::Status => range("status".into(), &own.status, Usage::Control),
-            Slot::Region(0) => range("region".into(), &own.region, Usage::Inbox),
+            Slot::Status => range("status".into(), &own.status, AccessRole::Control),
+            Slot::Region(0) => range("region".into(), &own.region, AccessRole::Inbox),
             Slot::Region(i) => address(&self.ranks[(r + i as usize) % self.ranks.len()].region),
-            Slot::Epochs => range("epochs".into(), &own.epochs, Usage::Control),
-            Slot::HostStatus => range("host status".into(), &own.host_status, Usage::Control),
+            Slot::Epochs => range("epochs".into(), &own.epochs, AccessRole::Control),
+            Slot::HostStatus => range("host status".into(), &own.host_status, AccessRole::Control),
             Slot::TimeoutNs => self.timeout_ns,
             Slot::GenerationBytes => abi::generation_bytes(&self.program, self.slots),
             Slot::Rank => r as u64,
@@ -213,7 +213,7 @@ impl Group {
                 name: format!("region of rank {q}").into(),
                 start: address(&peer.region) + skip,
                 bytes: peer.region.bytes().len() as u64 - skip,
-                usage: Usage::Outbox { rank: q as u32, row, stride: row * self.ranks.len() as u64 },
+                usage: AccessRole::Outbox { rank: q as u32, row, stride: row * self.ranks.len() as u64 },
             });
         }
         (args, memory)

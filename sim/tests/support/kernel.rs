@@ -1,7 +1,7 @@
 //! Small kernels, written by hand, and the memory that they run on.
 #![allow(dead_code, reason = "each test takes a part")]
 
-use seamline_sim::{DEVICE_LAYER, Launch, Library, Options, Range, Report, SimError, Source, Usage};
+use seamline_sim::{AccessRole, DEVICE_LAYER, Launch, Library, Options, Range, Report, SimError, Source};
 use std::sync::Arc;
 
 /// Builds `body` as the kernel `kernel`, with arguments of up to four pointers.
@@ -47,7 +47,7 @@ impl Memory {
     }
 
     /// All of it, for one use.
-    pub fn range(&mut self, name: &'static str, usage: Usage) -> Range {
+    pub fn range(&mut self, name: &'static str, usage: AccessRole) -> Range {
         Range { name: name.into(), start: self.0.as_mut_ptr() as u64, bytes: self.0.len() as u64 * 16, usage }
     }
 }

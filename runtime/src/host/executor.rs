@@ -6,8 +6,8 @@
 //! pattern, so that what [`HostLaunch`] states about memory holds.
 
 use crate::error::Error;
-use crate::launch::host::Bound;
-use crate::variant::Variant;
+use crate::host::launch::Bound;
+use crate::plan::variant::Variant;
 use seamline_codegen::schedule::{DeviceModel, LaunchShape};
 use seamline_codegen::{OutputId, ParamId, reference};
 use std::fmt;
@@ -144,13 +144,13 @@ pub struct Span<'a> {
     /// Its length.
     pub bytes: u64,
     /// What may be done there.
-    pub usage: Usage,
+    pub usage: AccessRole,
 }
 
 /// What a kernel may do with a [`Span`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Usage {
+pub enum AccessRole {
     /// Read at any time: constant weights.
     Weights,
     /// Read after the wait for the preceding kernel.

@@ -1,7 +1,8 @@
 //! A kernel for one set of optional inputs: its program, its source, and how launches are shaped.
 
+use crate::plan::placement::Placement;
 use seamline_codegen::emit::{Module, Target, emit};
-use seamline_codegen::schedule::{DeviceModel, Geometry, LaunchShape, Planner, Range, Schedule};
+use seamline_codegen::schedule::{Geometry, LaunchShape, Planner, Range, Schedule};
 use seamline_codegen::{Graph, ParamId, Presence, Program};
 use std::sync::OnceLock;
 
@@ -9,7 +10,6 @@ use std::sync::OnceLock;
 #[derive(Debug)]
 pub struct Variant {
     program: Program,
-    present: Presence,
     schedule: Schedule,
     target: Target,
     module: OnceLock<Module>,
@@ -28,38 +28,38 @@ pub(crate) struct Step {
 }
 
 impl Step {
+    /// The tokens of `range`, which the module's entry `entry` was made for: it has one per range, in order.
+    fn new(planner: &Planner<'_>, range: &Range, entry: usize) -> Step {
+        let clusters = |tokens: u64| planner.shape(tokens).clusters;
+        let one_per_token =
+            u64::from(clusters(range.from)) == range.from && u64::from(clusters(range.up_to)) == range.up_to;
+        Step {
+            up_to: range.up_to,
+            entry,
+            geometry: range.geometry,
+            clusters: (!one_per_token).then_some(clusters(range.from)),
+        }
+    }
+
     pub(crate) fn shape(&self, tokens: u64) -> LaunchShape {
         LaunchShape { geometry: self.geometry, clusters: self.clusters.unwrap_or(tokens as u32) }
     }
 }
 
-/// What shapes depend on beside the program.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Site {
-    pub(crate) device: DeviceModel,
-    pub(crate) ranks_per_device: u32,
-    /// Forks whose kernels poll beside this one.
-    pub(crate) forks: u32,
-    pub(crate) early_trigger: bool,
-    /// All ranks of a device in one grid.
-    pub(crate) one_grid: bool,
-}
-
-impl Site {
-    pub(crate) fn planner<'a>(&self, program: &'a Program) -> Planner<'a> {
-        Planner::new(program, self.device, self.ranks_per_device, self.early_trigger).with_forks(self.forks)
-    }
-}
-
 impl Variant {
     /// For launches of up to `most` tokens each.
-    pub(crate) fn new(program: Program, present: Presence, most: u64, site: &Site) -> Variant {
-        let planner = site.planner(&program);
+    pub(crate) fn new(program: Program, most: u64, placement: &Placement) -> Variant {
+        let planner = placement.planner(&program);
         let schedule = planner.schedule();
-        let geometries = planner.geometries(most);
-        let steps = steps(&planner, &geometries, most);
-        let target = Target { geometries, early_trigger: site.early_trigger, one_grid: site.one_grid };
-        Variant { program, present, schedule, target, module: OnceLock::new(), steps }
+        let ranges = planner.ranges(most);
+        let steps =
+            ranges.iter().enumerate().map(|(entry, range)| Step::new(&planner, range, entry)).collect();
+        let target = Target {
+            geometries: ranges.into_iter().map(|range| range.geometry).collect(),
+            early_trigger: placement.early_trigger,
+            one_grid: placement.one_grid,
+        };
+        Variant { program, schedule, target, module: OnceLock::new(), steps }
     }
 
     /// The graph bound to this variant's dims.
@@ -79,11 +79,11 @@ impl Variant {
 
     /// Which optional inputs it has, in words.
     pub fn describe(&self, graph: &Graph) -> String {
-        describe(graph, self.present)
+        describe(graph, self.present())
     }
 
     pub(crate) fn present(&self) -> Presence {
-        self.present
+        self.program.dims.present
     }
 
     #[cfg(feature = "cuda")]
@@ -97,22 +97,6 @@ impl Variant {
         let last = self.steps.len() - 1;
         self.steps[..last].iter().find(|s| tokens <= s.up_to).unwrap_or(&self.steps[last])
     }
-}
-
-/// The ranges of token counts, with what a launch needs to know of each.
-fn steps(planner: &Planner<'_>, geometries: &[Geometry], most: u64) -> Vec<Step> {
-    let step = |range: Range| {
-        let clusters = |tokens: u64| planner.shape(tokens).clusters;
-        let one_per_token =
-            u64::from(clusters(range.from)) == range.from && u64::from(clusters(range.up_to)) == range.up_to;
-        Step {
-            up_to: range.up_to,
-            entry: geometries.iter().position(|g| *g == range.geometry).unwrap_or(0),
-            geometry: range.geometry,
-            clusters: (!one_per_token).then_some(clusters(range.from)),
-        }
-    };
-    planner.ranges(most).into_iter().map(step).collect()
 }
 
 /// A set of optional inputs in words.
@@ -129,14 +113,15 @@ pub(crate) fn describe(graph: &Graph, present: Presence) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use seamline_codegen::schedule::DeviceModel;
     use seamline_codegen::{
         DType, Dims, Elem, Fixed, Node, Op, Operation, Output, Param, Request, Role, ValueId,
     };
 
     /// `out = all_reduce(x) + x`, or without the second use, which decides whether a value crosses the exchange.
-    fn program(hidden: u32, ranks: u32, crossing: bool) -> Program {
+    pub(crate) fn program(hidden: u32, ranks: u32, crossing: bool) -> Program {
         let node = |op| Node { op, name: None };
         let x =
             Param { name: "x".into(), role: Role::Tokens(Elem::Pattern), optional: false, in_place: None };
@@ -175,16 +160,16 @@ mod tests {
         ] {
             for (crossing, early_trigger) in [(false, false), (true, false), (false, true)] {
                 let program = program(hidden, ranks, crossing);
-                let site = Site {
+                let placement = Placement {
                     device: DeviceModel::H200,
                     ranks_per_device: per_device,
                     forks,
                     early_trigger,
                     one_grid: false,
                 };
-                let planner = site.planner(&program);
+                let planner = placement.planner(&program);
                 let most = planner.tokens_per_launch().min(3000);
-                let variant = Variant::new(program.clone(), Presence::ALL, most, &site);
+                let variant = Variant::new(program.clone(), most, &placement);
                 for tokens in 1..=most {
                     let step = variant.step(tokens);
                     assert_eq!(step.shape(tokens), planner.shape(tokens), "H={hidden} N={ranks} T={tokens}");

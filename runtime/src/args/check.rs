@@ -3,10 +3,10 @@
 //! On the way to a launch these loops cost a few compares per argument: nothing is allocated or formatted
 //! unless a rule is broken.
 
+use crate::args::pack::Values;
+use crate::args::signature::{Argument, Kind};
 use crate::args::{Arg, ArgList, Extent};
 use crate::error::ErrorKind;
-use crate::pack::Values;
-use crate::signature::{Argument, Kind};
 use seamline_codegen::tensor::Dim;
 use seamline_codegen::{MAX_ARGS, ParamId, Presence, Tensor};
 

@@ -1,8 +1,8 @@
 //! The reference interpreter as an executor.
 
 use crate::error::Error;
-use crate::executor::{Executor, HostKernel, HostLaunch};
-use crate::variant::Variant;
+use crate::host::executor::{Executor, HostKernel, HostLaunch};
+use crate::plan::variant::Variant;
 use seamline_codegen::reference::{RankInputs, run_each};
 use seamline_codegen::{OutputId, ParamId, Program};
 

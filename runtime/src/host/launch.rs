@@ -1,94 +1,109 @@
 //! Launches on host executors.
 
-use super::{admit, pieces};
-use crate::args::{Arg, ArgList, Destination, Source};
-use crate::check;
+use crate::args::pack::{Packing, Value, Values};
+use crate::args::signature::{Argument, Kind};
+use crate::args::{Arg, Destination, Source, check};
+use crate::backend::{Code, Launch, pieces};
 use crate::error::{Error, ErrorKind};
-use crate::executor::{HostKernel, HostLaunch, Span, Usage};
-use crate::group::{Backend, lock};
-use crate::kernel::Inner;
-use crate::pack::{Value, Values};
+use crate::group::control::Control;
+use crate::group::memory::Own;
+use crate::group::region::Region;
+use crate::host::executor::{AccessRole, HostKernel, HostLaunch, Span};
+use crate::plan::variant::Variant;
 use crate::queue::{Kind as QueueKind, Queue};
-use crate::signature::{Argument, Kind};
-use crate::variant::Variant;
-use seamline_codegen::abi::STATUS_WORDS;
+use crate::sync::lock;
 use seamline_codegen::{MAX_ARGS, OutputId, ParamId, reference};
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
-pub(crate) fn launch(
-    kernel: &Inner,
-    host: &dyn HostKernel,
-    queue: Queue<'_>,
-    tokens: usize,
-    args: &mut ArgList<'_>,
-) -> Result<(), Error> {
-    let ranks = kernel.plan.variants[0].program().dims.ranks;
-    if ranks > 1 {
-        return Err(ErrorKind::NeedsLaunchAll { executor: kernel.rank.executor(), ranks }.into());
-    }
-    on_host(kernel, queue)?;
-    run(host, &[kernel], &[Bound::new(kernel, tokens, args)?], tokens)
+/// A pattern that an executor has compiled, for the ranks of one group.
+#[derive(Debug)]
+pub(super) struct HostCode {
+    /// The executor.
+    name: &'static str,
+    kernel: Arc<dyn HostKernel>,
+    running: Arc<Mutex<()>>,
 }
 
-pub(crate) fn launch_all(
-    kernels: &[&Inner],
-    host: &dyn HostKernel,
-    queues: &[Queue<'_>],
-    tokens: usize,
-    args: &mut [ArgList<'_>],
-) -> Result<(), Error> {
-    if queues.len() != kernels.len() && queues.len() != 1 {
-        return Err(ErrorKind::Count { what: "queues", expected: kernels.len(), got: queues.len() }.into());
+impl Code for HostCode {
+    fn launch(&self, queue: Queue<'_>, launch: Launch<'_, '_>) -> Result<(), Error> {
+        let ranks = launch.variant.program().dims.ranks;
+        if ranks > 1 {
+            return Err(ErrorKind::NeedsLaunchAll { executor: self.name, ranks }.into());
+        }
+        self.on_host(queue)?;
+        let (tokens, most) = (launch.tokens, launch.tokens_per_kernel);
+        self.run(&[Bound::new(self.name, launch)?], tokens, most)
     }
-    queues.iter().try_for_each(|queue| on_host(kernels[0], *queue))?;
-    let bound = kernels.iter().zip(args).map(|(kernel, args)| {
-        Bound::new(kernel, tokens, args).map_err(|e| e.of(&kernel.plan.graph.name, Some(kernel.rank.index)))
-    });
-    let bound = bound.collect::<Result<Vec<_>, _>>()?;
-    for (kernel, rank) in kernels.iter().zip(&bound) {
-        kernel.plan.presence_fits(bound[0].variant_index, rank.rank, rank.variant_index)?;
+
+    fn launch_all(&self, queues: &[Queue<'_>], launches: Vec<Launch<'_, '_>>) -> Result<(), Error> {
+        let expected = launches.len();
+        if queues.len() != expected && queues.len() != 1 {
+            return Err(ErrorKind::Count { what: "queues", expected, got: queues.len() }.into());
+        }
+        queues.iter().try_for_each(|queue| self.on_host(*queue))?;
+        let (tokens, most) = (launches[0].tokens, launches[0].tokens_per_kernel);
+        let bound = launches.into_iter().map(|launch| {
+            let rank = launch.rank;
+            Bound::new(self.name, launch).map_err(|e| Error::from(e).on(rank))
+        });
+        self.run(&bound.collect::<Result<Vec<_>, _>>()?, tokens, most)
     }
-    run(host, kernels, &bound, tokens)
+
+    #[cfg(feature = "cuda")]
+    fn compiled(&self) -> Vec<Arc<crate::cuda::nvrtc::Compiled>> {
+        Vec::new()
+    }
+
+    #[cfg(feature = "cuda")]
+    fn driver_launch(
+        &self,
+        _queue: Queue<'_>,
+        _launch: Launch<'_, '_>,
+    ) -> Result<crate::cuda::driver_launch::DriverLaunch, Error> {
+        Err(self.no_stream().into())
+    }
 }
 
-/// The queue must be the calling thread.
-#[cfg_attr(not(feature = "cuda"), expect(unused_variables, reason = "there is no other queue"))]
-fn on_host(kernel: &Inner, queue: Queue<'_>) -> Result<(), ErrorKind> {
-    match queue.0 {
-        QueueKind::Host(_) => Ok(()),
-        #[cfg(feature = "cuda")]
-        QueueKind::Stream(_) | QueueKind::Raw(_) => Err(ErrorKind::Queue {
-            executor: kernel.rank.executor(),
-            expected: "`Queue::host()`",
-            got: "a CUDA stream",
-        }),
+impl HostCode {
+    pub(super) fn new(name: &'static str, kernel: Arc<dyn HostKernel>, running: &Arc<Mutex<()>>) -> HostCode {
+        HostCode { name, kernel, running: Arc::clone(running) }
     }
-}
 
-fn run(host: &dyn HostKernel, kernels: &[&Inner], bound: &[Bound<'_>], tokens: usize) -> Result<(), Error> {
-    let mut launches = Vec::new();
-    for (first, tokens) in pieces(kernels[0], tokens) {
-        for (kernel, bound) in kernels.iter().zip(bound) {
-            let step = bound.variant.step(tokens);
-            launches.push(HostLaunch {
-                bound,
-                first_token: first,
-                tokens,
-                words: kernel.packings[bound.variant_index].pack(&bound.values, first, tokens).to_vec(),
-                shape: step.shape(tokens),
-                entry: step.entry,
-            });
+    /// The queue must be the calling thread.
+    fn on_host(&self, queue: Queue<'_>) -> Result<(), ErrorKind> {
+        match queue.0 {
+            QueueKind::Host(_) => Ok(()),
+            #[cfg(feature = "cuda")]
+            QueueKind::Stream(_) | QueueKind::Raw(_) => Err(self.no_stream()),
         }
     }
-    if launches.is_empty() {
-        return Ok(());
+
+    #[cfg(feature = "cuda")]
+    fn no_stream(&self) -> ErrorKind {
+        ErrorKind::Queue { executor: self.name, expected: "`Queue::host()`", got: "a CUDA stream" }
     }
-    let _running = match &kernels[0].rank.group.backend {
-        Backend::Host(group) => Some(lock(&group.running)),
-        #[cfg(feature = "cuda")]
-        Backend::Cuda(_) => None,
-    };
-    host.run(&launches)
+
+    fn run(&self, bound: &[Bound<'_>], tokens: u64, tokens_per_kernel: u64) -> Result<(), Error> {
+        let mut launches = Vec::new();
+        for (first, tokens) in pieces(tokens, tokens_per_kernel) {
+            for bound in bound {
+                let step = bound.variant.step(tokens);
+                launches.push(HostLaunch {
+                    bound,
+                    first_token: first,
+                    tokens,
+                    words: bound.packing.pack(&bound.values, first, tokens).to_vec(),
+                    shape: step.shape(tokens),
+                    entry: step.entry,
+                });
+            }
+        }
+        if launches.is_empty() {
+            return Ok(());
+        }
+        let _running = lock(&self.running);
+        self.kernel.run(&launches)
+    }
 }
 
 /// A bundle whose memory is known and fits.
@@ -97,28 +112,31 @@ pub(crate) struct Bound<'a> {
     pub(crate) rank: u32,
     pub(crate) variant_index: usize,
     pub(crate) variant: &'a Variant,
+    arguments: &'a [Argument],
     values: Values,
-    kernel: &'a Inner,
+    packing: &'a Packing,
+    control: &'a Control,
+    region: Option<&'a Region>,
 }
 
 impl<'a> Bound<'a> {
-    fn new(kernel: &'a Inner, tokens: usize, args: &ArgList<'_>) -> Result<Bound<'a>, Error> {
-        let variant_index = admit(kernel, tokens, args)?;
-        let arguments = &kernel.plan.arguments;
+    fn new(executor: &'static str, launch: Launch<'a, '_>) -> Result<Bound<'a>, ErrorKind> {
+        let Launch {
+            rank, tokens, variant_index, variant, arguments, args, packing, control, region, ..
+        } = launch;
         let mut values = [Value::default(); MAX_ARGS];
-        for ((value, arg), expected) in values.iter_mut().zip(args).zip(arguments) {
-            *value = resolve(kernel, expected, arg)?;
+        for ((value, arg), expected) in values.iter_mut().zip(args.iter()).zip(arguments) {
+            *value = resolve(executor, expected, arg)?;
         }
         // As on a GPU, nothing is asked of what no token touches.
         if tokens > 0 {
-            check::places(arguments, &values, tokens as u64)?;
+            check::places(arguments, &values, tokens)?;
         }
-        let variant = &kernel.plan.variants[variant_index];
-        Ok(Bound { rank: kernel.rank.index, variant_index, variant, values, kernel })
+        Ok(Bound { rank, variant_index, variant, arguments, values, packing, control, region })
     }
 
     fn arguments(&self) -> impl Iterator<Item = (&Argument, Value)> {
-        self.kernel.plan.arguments.iter().zip(self.values)
+        self.arguments.iter().zip(self.values)
     }
 
     /// The argument of output `id`: that of its parameter, or its own.
@@ -129,7 +147,7 @@ impl<'a> Bound<'a> {
             Some(param) => param.0 as usize,
             None => program.params.len() + before.iter().filter(|o| o.in_place.is_none()).count(),
         };
-        (&self.kernel.plan.arguments[at], self.values[at])
+        (&self.arguments[at], self.values[at])
     }
 
     /// What `tokens` tokens from `first` on touch of an argument: where, and how many bytes.
@@ -139,8 +157,7 @@ impl<'a> Bound<'a> {
     }
 
     pub(crate) fn input(&self, param: ParamId, first: u64, tokens: u64) -> reference::Input<'_> {
-        let (argument, value) =
-            (&self.kernel.plan.arguments[param.0 as usize], self.values[param.0 as usize]);
+        let (argument, value) = (&self.arguments[param.0 as usize], self.values[param.0 as usize]);
         match argument.kind {
             Kind::Scalar => reference::Input::Scalar(f32::from_bits(value.word as u32)),
             _ if argument.optional && !self.variant.present().has(param) => reference::Input::Absent,
@@ -172,9 +189,7 @@ impl<'a> Bound<'a> {
     }
 
     pub(crate) fn count_out_of_range(&self, indices: u64) {
-        if let Some(words) = self.kernel.rank.control().status.words() {
-            words[STATUS_WORDS - 1].fetch_add(indices as u32, Ordering::Relaxed);
-        }
+        self.control.count_out_of_range(indices);
     }
 
     pub(crate) fn spans(&self, first: u64, tokens: u64) -> Vec<Span<'_>> {
@@ -182,35 +197,29 @@ impl<'a> Bound<'a> {
         for (argument, value) in self.arguments().filter(|(a, v)| a.kind != Kind::Scalar && v.len > 0) {
             let (start, bytes) = Self::touched(argument, value, first, tokens);
             let usage = match argument.kind {
-                Kind::InPlace | Kind::Output => Usage::Output,
-                _ if argument.is_constant() => Usage::Weights,
-                _ => Usage::Input,
+                Kind::InPlace | Kind::Output => AccessRole::Output,
+                _ if argument.is_constant() => AccessRole::Weights,
+                _ => AccessRole::Input,
             };
             debug_assert!(argument.tensor.is_per_token() || first * argument.token_bytes() == 0);
             spans.push(Span { name: &argument.name, start, bytes, usage });
         }
-        let control = self.kernel.rank.control();
-        for (name, memory) in [("status", &control.status), ("host_status", &control.mirror)] {
-            spans.push(Span { name, start: memory.address(), bytes: memory.bytes(), usage: Usage::Control });
-        }
-        let Some(region) = &self.kernel.region else { return spans };
+        let whole =
+            |name, memory: &Own, usage| Span { name, start: memory.address(), bytes: memory.bytes(), usage };
+        spans.push(whole("status", &self.control.status, AccessRole::Control));
+        spans.push(whole("host_status", self.control.mirror.own(), AccessRole::Control));
+        let Some(region) = self.region else { return spans };
         let own = &region.ranks[self.rank as usize];
-        let whole = |name, memory: &crate::memory::Memory, usage| Span {
-            name,
-            start: memory.address(),
-            bytes: memory.bytes(),
-            usage,
-        };
-        spans.push(whole("epochs", &own.epochs, Usage::Control));
-        spans.push(whole("region", &own.slots, Usage::Inbox));
-        for (rank, peer) in region.ranks.iter().enumerate() {
+        spans.push(whole("epochs", &own.epochs, AccessRole::Control));
+        spans.push(whole("region", &own.slots, AccessRole::Inbox));
+        for (rank, slots) in own.reached.iter().enumerate() {
             // A slot holds a row from every rank; this one's is where its index says.
             let skip = u64::from(self.rank) * region.row_bytes;
             spans.push(Span {
                 name: "region",
-                start: peer.slots.address() + skip,
-                bytes: peer.slots.bytes() - skip,
-                usage: Usage::Outbox {
+                start: slots.address() + skip,
+                bytes: slots.bytes() - skip,
+                usage: AccessRole::Outbox {
                     rank: rank as u32,
                     row: region.row_bytes,
                     stride: region.row_bytes * region.ranks.len() as u64,
@@ -223,11 +232,11 @@ impl<'a> Bound<'a> {
 
 /// Where an argument is.
 #[cfg_attr(not(feature = "cuda"), expect(unused_variables, reason = "all memory is the host's"))]
-fn resolve(kernel: &Inner, expected: &Argument, arg: &Arg<'_>) -> Result<Value, ErrorKind> {
+fn resolve(executor: &'static str, expected: &Argument, arg: &Arg<'_>) -> Result<Value, ErrorKind> {
     #[cfg(feature = "cuda")]
     let elsewhere = || ErrorKind::Memory {
         argument: expected.name.clone(),
-        executor: kernel.rank.executor(),
+        executor,
         expected: "a host slice",
         got: crate::args::place(false, false),
     };

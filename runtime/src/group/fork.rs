@@ -4,7 +4,9 @@
 //! there are groups. That holds only if none comes later: the first kernel that exchanges closes the [`Family`].
 
 use crate::error::{Error, ErrorKind};
-use crate::group::{Rank, State, lock};
+use crate::group::Rank;
+use crate::group::state::State;
+use crate::sync::lock;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -97,7 +99,7 @@ impl Rank {
     /// }
     /// # let ranks = Group::reference(2)?;
     /// # let fork = ranks[1].fork()?;
-    /// # assert_eq!((fork.index(), fork.ranks(), fork.executor()), (1, 2, "reference"));
+    /// # assert_eq!((fork.index(), fork.group_size(), fork.executor()), (1, 2, "reference"));
     /// # Ok::<(), Error>(())
     /// ```
     ///

@@ -1,6 +1,6 @@
 //! The kernel's `Args`: words in the order of [`abi::slots`](seamline_codegen::abi::slots).
 
-use crate::signature::{Argument, Kind};
+use crate::args::signature::{Argument, Kind};
 use arrayvec::ArrayVec;
 use seamline_codegen::abi::Slot;
 use seamline_codegen::{MAX_ARGS, MAX_RANKS, ParamId, Tensor};

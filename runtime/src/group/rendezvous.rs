@@ -1,8 +1,8 @@
 //! Where the ranks of a group meet to prepare, one thread each.
 
 use crate::error::{Error, ErrorKind};
-use crate::group::lock;
-use crate::plan::Agreement;
+use crate::group::agreement::Agreement;
+use crate::sync::lock;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 

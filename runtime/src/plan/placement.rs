@@ -1,0 +1,22 @@
+//! Where kernels run, as far as their shapes depend on it.
+
+use seamline_codegen::Program;
+use seamline_codegen::schedule::{DeviceModel, Planner};
+
+/// What shapes depend on beside the program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placement {
+    pub(crate) device: DeviceModel,
+    pub(crate) ranks_per_device: u32,
+    /// Forks whose kernels poll beside this one.
+    pub(crate) forks: u32,
+    pub(crate) early_trigger: bool,
+    /// All ranks of a device in one grid.
+    pub(crate) one_grid: bool,
+}
+
+impl Placement {
+    pub(crate) fn planner<'a>(&self, program: &'a Program) -> Planner<'a> {
+        Planner::new(program, self.device, self.ranks_per_device, self.early_trigger).with_forks(self.forks)
+    }
+}
