@@ -87,7 +87,8 @@ impl Demo {
             None => "written with --out DIR".to_owned(),
         };
         if !self.json {
-            let (signature, phases) = (program::signature(&program), program::phases(&program));
+            let (signature, phases) =
+                (program::signature(&program), program::text(&program::phases(&program)));
             output::print(&format!("{signature}\n{phases}\ngenerated CUDA: {place}\n{WORKLOAD}\n\n"))?;
         }
 
@@ -110,7 +111,7 @@ impl Demo {
         let rows = runs.map(|(tokens, kind)| {
             let what = |name: &str| format!("run {name}, T={tokens}, {kind}");
             match &place {
-                Err(why) => Row::not_run(what("anywhere"), &format!("{why:#}")),
+                Err(why) => Row::not_run(what("anywhere"), &output::chain(why)),
                 Ok(place) => self.run_one(program, place, what(place.name), tokens, kind),
             }
         });
@@ -129,7 +130,7 @@ impl Demo {
         });
         let (executed, comparison) = match compared {
             Ok(compared) => compared,
-            Err(error) => return Row::not_run(what, &format!("{error:#}")),
+            Err(error) => return Row::not_run(what, &output::chain(&error)),
         };
         let equal = if comparison.is_equal() { "bits equal" } else { "BITS DIFFER; equal" };
         Row {
@@ -223,7 +224,7 @@ impl Row {
 fn compiled(arch: &str, result: &Result<Compiled>) -> Row {
     let what = format!("compile for {arch}");
     match result {
-        Err(error) => Row::not_run(what, &format!("{error:#}")),
+        Err(error) => Row::not_run(what, &output::chain(error)),
         Ok(compiled) => Row {
             result: "compiled".to_owned(),
             registers: Some(compiled.registers()),

@@ -85,8 +85,10 @@ fn examine() -> Vec<Finding> {
     findings.push(match simulate() {
         Ok(detail) => finding("simulator", State::Ok, detail),
         // One place to run is enough.
-        Err(error) if devices > 0 => finding("simulator", State::Absent, format!("{error:#}")),
-        Err(error) => finding("simulator", State::Missing, format!("there is no GPU either: {error:#}")),
+        Err(error) if devices > 0 => finding("simulator", State::Absent, output::chain(&error)),
+        Err(error) => {
+            finding("simulator", State::Missing, format!("there is no GPU either: {}", output::chain(&error)))
+        }
     });
     findings.push(match Simulator::cache() {
         Ok(folder) => {

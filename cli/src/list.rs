@@ -1,5 +1,6 @@
 //! `seamline list`.
 
+use crate::arguments::{Arguments, FixedDims};
 use crate::named::{Named, Patterns};
 use crate::table::Table;
 use crate::{Verdict, output};
@@ -25,8 +26,10 @@ struct Row {
     /// What `--pattern` takes.
     path: String,
     name: String,
-    parameters: Vec<String>,
-    outputs: Vec<String>,
+    #[serde(flatten)]
+    arguments: Arguments,
+    /// What the attribute fixes.
+    fixed: FixedDims,
     #[serde(flatten)]
     origin: Origin,
 }
@@ -72,23 +75,17 @@ impl List {
                 .map(|Named { path, line, graph }| row(path, &graph, Origin::File { line }));
             return output::json(&rows.collect::<Vec<_>>());
         }
-        let mut table = Table::new(&["pattern", "line", "parameters", "outputs"]);
-        for Named { path, line, graph } in patterns {
-            let line = line.map(|line| line.to_string()).unwrap_or_default();
-            table.row([path, line, parameters(&graph).join(", "), outputs(&graph).join(", ")]);
-        }
-        output::print(&table.to_string())
+        let texts = patterns.into_iter().map(|Named { path, line, graph }| {
+            let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
+            let fixed = FixedDims::of(&graph.fixed).text();
+            let fixed = if fixed.is_empty() { fixed } else { format!(": {fixed}") };
+            format!("{path}{line}{fixed}\n{}", Arguments::of_graph(&graph).table())
+        });
+        output::print(&texts.collect::<Vec<_>>().join("\n"))
     }
 }
 
 fn row(path: String, graph: &Graph, origin: Origin) -> Row {
-    Row { path, name: graph.name.to_string(), parameters: parameters(graph), outputs: outputs(graph), origin }
-}
-
-fn parameters(graph: &Graph) -> Vec<String> {
-    graph.params.iter().map(|param| param.name.to_string()).collect()
-}
-
-fn outputs(graph: &Graph) -> Vec<String> {
-    graph.outputs.iter().map(|output| output.name.to_string()).collect()
+    let (arguments, fixed) = (Arguments::of_graph(graph), FixedDims::of(&graph.fixed));
+    Row { path, name: graph.name.to_string(), arguments, fixed, origin }
 }

@@ -1,5 +1,6 @@
 //! The `seamline` command.
 
+mod arguments;
 mod bench;
 mod check;
 mod compile;
@@ -7,6 +8,8 @@ mod demo;
 mod doctor;
 mod execute;
 mod list;
+mod lists;
+mod located;
 mod named;
 mod output;
 mod places;
@@ -15,7 +18,8 @@ mod table;
 mod target;
 mod warnings;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -66,21 +70,55 @@ impl std::error::Error for Usage {}
 
 fn main() -> ExitCode {
     warnings::show();
-    let result = match Cli::parse().command {
+    let arguments = lists::joined(&Cli::command(), std::env::args_os().collect());
+    // Before clap has understood anything, as its errors must know.
+    let json = arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json");
+    let result = match Cli::try_parse_from(arguments) {
+        Ok(cli) => run(cli.command),
+        Err(error) => return unparsed(&error, json),
+    };
+    match result {
+        Ok(Verdict::Good) => ExitCode::SUCCESS,
+        Ok(Verdict::Bad) => ExitCode::from(1),
+        Err(error) => failed(&output::chain(&error), if error.is::<Usage>() { 2 } else { 1 }, json),
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<Verdict> {
+    match command {
         Command::Bench(bench) => bench.run(),
         Command::Check(check) => check.run(),
         Command::Demo(demo) => demo.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::List(list) => list.run(),
         Command::Show(show) => show.run(),
-    };
-    match result {
-        Ok(Verdict::Good) => ExitCode::SUCCESS,
-        Ok(Verdict::Bad) => ExitCode::from(1),
-        Err(error) => {
-            // Standard error may be full or closed; the exit status still says it.
-            let _ = writeln!(std::io::stderr(), "error: {error:#}");
-            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
-        }
     }
+}
+
+/// Help, a version, or a command line that clap does not understand, which it prints better.
+fn unparsed(error: &clap::Error, json: bool) -> ExitCode {
+    let status = error.exit_code();
+    if json && status != 0 {
+        let text = error.to_string();
+        return failed(text.strip_prefix("error: ").unwrap_or(&text).trim_end(), status, json);
+    }
+    // Standard error may be full or closed; the exit status still says it.
+    let _ = error.print();
+    ExitCode::from(u8::try_from(status).unwrap_or(2))
+}
+
+/// What `--json` prints of an error.
+#[derive(Serialize)]
+struct Failure<'a> {
+    error: &'a str,
+    status: i32,
+}
+
+fn failed(error: &str, status: i32, json: bool) -> ExitCode {
+    // Standard output and error may be full or closed; the exit status still says it.
+    if json {
+        let _ = output::json(&Failure { error, status });
+    }
+    let _ = writeln!(std::io::stderr(), "error: {}", output::visible(error));
+    ExitCode::from(u8::try_from(status).unwrap_or(1))
 }

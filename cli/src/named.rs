@@ -1,6 +1,6 @@
 //! Patterns by name: the ready-made ones, and those of a source file.
 
-use crate::Usage;
+use crate::{Usage, located, output};
 use anyhow::{Result, anyhow};
 use seamline::Graph;
 use seamline_codegen::parse::SourceFile;
@@ -35,13 +35,15 @@ impl Patterns {
         let name = file.display();
         let source =
             std::fs::read_to_string(file).map_err(|error| Usage(format!("cannot read {name}: {error}")))?;
-        let parsed = SourceFile::parse(&source)
-            .map_err(|errors| anyhow!("the patterns of {name} cannot be compiled\n{errors}"))?;
+        let parsed = SourceFile::parse(&source).map_err(|errors| {
+            anyhow!("the patterns of {name} cannot be compiled\n{}", located::text(&errors))
+        })?;
         for line in parsed.in_macros {
             // Whoever closes standard error does not want it.
             let _ = writeln!(
                 std::io::stderr(),
-                "note: {name}:{line}: a pattern in a macro is left out, since what becomes of it is not known here: write it as a fn"
+                "note: {}:{line}: a pattern in a macro is left out, since what becomes of it is not known here: write it as a fn",
+                output::visible(&name.to_string())
             );
         }
         let all = parsed.patterns.into_iter();

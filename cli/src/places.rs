@@ -1,5 +1,6 @@
 //! Where generated kernels can run on this machine.
 
+use crate::output;
 use anyhow::{Result, anyhow};
 use seamline::sim::Simulated;
 use seamline::{Group, Rank, cuda};
@@ -12,8 +13,10 @@ pub struct Place {
 
 /// The GPU where there is one, else the simulator.
 pub fn best(ranks: u32) -> Result<Place> {
-    gpu(ranks)
-        .or_else(|no_gpu| simulator(ranks).map_err(|no_simulator| anyhow!("{no_gpu:#}; {no_simulator:#}")))
+    gpu(ranks).or_else(|no_gpu| {
+        simulator(ranks)
+            .map_err(|no_simulator| anyhow!("{}; {}", output::chain(&no_gpu), output::chain(&no_simulator)))
+    })
 }
 
 /// All ranks on the first GPU.

@@ -1,8 +1,10 @@
 //! `seamline show`.
 
+mod bytes;
 mod launches;
 pub mod program;
 
+use crate::arguments::Arguments;
 use crate::compile::{Compiled, KNOWN, compile};
 use crate::table::Table;
 use crate::target::Target;
@@ -11,6 +13,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use launches::Launch;
+use program::Phase;
 use seamline_codegen::MAX_TOKENS;
 use seamline_codegen::emit::{self, emit};
 use seamline_codegen::schedule::{DeviceModel, Geometry, Planner};
@@ -52,7 +55,9 @@ struct Report {
     ranks: u32,
     dtype: &'static str,
     wire: &'static str,
-    phases: String,
+    #[serde(flatten)]
+    arguments: Arguments,
+    phases: Vec<Phase>,
     launches: Vec<Launch>,
     entries: Vec<String>,
     compiled: Vec<Compiled>,
@@ -71,7 +76,7 @@ impl Show {
             .tokens
             .iter()
             .filter(|tokens| **tokens > 0)
-            .map(|tokens| Launch::new(&planner, *tokens))
+            .map(|tokens| Launch::new(&program, &planner, *tokens))
             .collect();
         let geometries = self.geometries(&planner);
         let module = emit(&program, &emit::Target { geometries, early_trigger: false, one_grid: false });
@@ -81,7 +86,7 @@ impl Show {
         }
         let (compiled, not_compiled) = match self.compile(&module) {
             Ok(compiled) => (compiled, None),
-            Err(error) => (Vec::new(), Some(format!("{error:#}"))),
+            Err(error) => (Vec::new(), Some(output::chain(&error))),
         };
         let verdict = if not_compiled.is_some() { Verdict::Bad } else { Verdict::Good };
         if self.json {
@@ -93,6 +98,7 @@ impl Show {
                 ranks: dims.ranks,
                 dtype: dims.dtype.name(),
                 wire: dims.wire.name(),
+                arguments: Arguments::of_program(&program),
                 phases: program::phases(&program),
                 launches,
                 entries: module.entries.iter().map(|entry| entry.name.clone()).collect(),
@@ -103,8 +109,11 @@ impl Show {
             return Ok(verdict);
         }
         let mut text = program::signature(&program);
-        text += &format!("\n{}", program::phases(&program));
-        text += &format!("\nLaunches on an H200 with one rank per GPU\n\n{}", launches::table(&launches));
+        text += &format!("\n{}", program::text(&program::phases(&program)));
+        text += &format!(
+            "\nLaunches on an H200 with one rank per GPU: what each rank moves of its arguments and sends to its peers, and the time that takes at best\n\n{}",
+            launches::table(&launches)
+        );
         text += &match &not_compiled {
             Some(why) => format!("\nnot compiled: {why}\n"),
             None => usage(&compiled),

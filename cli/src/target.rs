@@ -28,7 +28,7 @@ pub struct Source {
     #[arg(long, short, value_name = "NAME")]
     pattern: Option<String>,
     /// A dim that the attribute leaves open: hidden=4096, top_k=8, dtype=bf16; of several patterns, those take it that do
-    #[arg(long, value_name = "DIM=VALUE", num_args = 1.., value_parser = parse_set)]
+    #[arg(long, value_name = "DIM=VALUE", value_delimiter = ',', value_parser = parse_set)]
     set: Vec<Set>,
 }
 
@@ -40,8 +40,8 @@ pub struct Target {
     /// How many ranks exchange
     #[arg(long, short = 'n', default_value_t = 8, value_parser = clap::value_parser!(u32).range(RANKS))]
     pub ranks: u32,
-    /// An optional parameter that is absent
-    #[arg(long, value_name = "PARAM")]
+    /// Optional parameters that are absent
+    #[arg(long, value_name = "PARAM", value_delimiter = ',')]
     without: Vec<String>,
 }
 

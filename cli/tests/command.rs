@@ -113,13 +113,107 @@ fn list_shows_the_patterns_of_a_source_file_by_their_paths() {
     let file = file("listed.rs", NAMESAKES);
     let file = file.to_str().unwrap();
     let text = succeeds(&["list", file]);
-    for (path, line) in [("first::seam", "3"), ("second::seam", "7"), ("second::helper::inner_seam", "10")] {
-        let row = text.lines().find(|row| row.contains(path)).expect(path);
-        assert_eq!(row.split_whitespace().nth(1), Some(line), "{text}");
+    for (path, line) in [("first::seam", 3), ("second::seam", 7), ("second::helper::inner_seam", 10)] {
+        let heading = format!("{path}, line {line}: dtype = bf16");
+        assert!(text.lines().any(|row| row == heading), "`{heading}` is not in\n{text}");
     }
     let rows: Value = serde_json::from_str(&succeeds(&["list", file, "--json"])).unwrap();
     assert_eq!((&rows[1]["path"], &rows[1]["name"]), (&"second::seam".into(), &"seam".into()));
-    assert_eq!((&rows[1]["line"], &rows[1]["outputs"][0]), (&7.into(), &"squared".into()));
+    assert_eq!((&rows[1]["line"], &rows[1]["outputs"][0]["name"]), (&7.into(), &"squared".into()));
+}
+
+#[test]
+fn list_tells_types_shapes_and_what_is_fixed() {
+    let source = "
+#[fused_pattern(hidden = 64, ranks = 2)]
+fn seam(mut r: Tokens, s: Option<Tokens<f32>>, w: Channels, eps: Scalar) -> (Tokens, Tokens<f16>) {
+    r += all_reduce(r + s);
+    let y = rms_norm(r, w, eps);
+    (r, y)
+}";
+    let file = file("types.rs", source);
+    let text = succeeds(&["list", file.to_str().unwrap()]);
+    let words: Vec<String> =
+        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for expected in [
+        "seam, line 2: hidden = 64, ranks = 2",
+        "in r Tokens [T, H] the pattern's",
+        "in s Option<Tokens> [T, H] f32",
+        "in eps Scalar one value f32",
+        "out r Tokens [T, H] the pattern's in place of r",
+        "out y Tokens [T, H] f16",
+    ] {
+        assert!(words.iter().any(|line| line == expected), "`{expected}` is not in\n{text}");
+    }
+    let rows: Value = serde_json::from_str(&succeeds(&["list", file.to_str().unwrap(), "--json"])).unwrap();
+    let row = &rows[0];
+    assert_eq!((&row["fixed"]["hidden"], &row["fixed"]["top_k"]), (&64.into(), &Value::Null));
+    let s = &row["parameters"][1];
+    assert_eq!((&s["type"], &s["dtype"], &s["optional"]), (&"Tokens".into(), &"f32".into(), &true.into()));
+    assert_eq!(row["outputs"][0]["in_place_of"], "r");
+}
+
+#[test]
+fn lists_take_commas_and_spaces_and_leave_the_file() {
+    let file = file("lists.rs", &SEAM.replace("(dtype = bf16)", ""));
+    let file = file.to_str().unwrap();
+    let dims = ["--set", "hidden=64,dtype=f16"];
+    let report = |arguments: &[&str]| -> Value {
+        serde_json::from_str(&succeeds(&[&["show", "--json"], arguments].concat())).unwrap()
+    };
+    for arguments in [
+        &["-t", "1", "8192", "--set", "hidden=64", "--arch", "none", file][..],
+        &["-t", "1,8192", "--arch", "none", "--set", "hidden=64", "dtype=bf16", file],
+        &["-t", "1, 8192", "--arch", "none", "--set", "hidden=64", file],
+        &["-t", "1", "-t", "8192", "--arch", "none", "--set", "hidden=64,dtype=bf16", file],
+        &[file, "-t1", "8192", "--arch=none", "--set=hidden=64"],
+    ] {
+        let report = report(arguments);
+        let tokens = report["launches"].as_array().unwrap().iter().map(|launch| &launch["tokens"]);
+        assert_eq!(tokens.collect::<Vec<_>>(), [&Value::from(1), &Value::from(8192)], "{arguments:?}");
+    }
+    let report = report(&[&dims[..], &["--arch", "none", "none", file, "--without", "bias"]].concat());
+    assert_eq!((&report["hidden"], &report["dtype"]), (&64.into(), &"f16".into()));
+}
+
+#[test]
+fn json_tells_errors_too() {
+    let source = file("wrong_json.rs", &SEAM.replace("w, eps)", "ww, eps)"));
+    let source = source.to_str().unwrap();
+    for (status, arguments, expected) in [
+        (1, &["show", source, "--json"][..], "`ww` is not a parameter"),
+        (1, &["list", source, "--json"], "`ww` is not a parameter"),
+        (2, &["check", "no_such_file.rs", "--json"], "cannot read no_such_file.rs"),
+        (2, &["show", "--json", "-t", "x"], "invalid value 'x'"),
+        (2, &["bench", "--json", "--hidden", "0"], "0 is not in 1..=65536"),
+    ] {
+        let output = seamline(arguments);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}");
+        let failure: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
+        assert_eq!(failure["status"], status, "{failure}");
+        let error = failure["error"].as_str().unwrap();
+        assert!(error.contains(expected) && !error.starts_with("error"), "{arguments:?}: {error}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(expected), "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_the_system_says_is_told_once() {
+    let file = file("once.rs", SEAM);
+    let nowhere =
+        ["show", file.to_str().unwrap(), "--set", "hidden=64", "--arch", "none", "--cuda", "/dev/null/x"];
+    for text in [fails(1, &nowhere), fails(2, &["list", "no_such_file.rs"])] {
+        assert_eq!(text.matches("os error").count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn no_source_commands_the_terminal() {
+    let file = file("escapes.rs", &SEAM.replace("w, eps)", "/* \u{1b}[2J */ ww, eps)"));
+    let text = fails(1, &["show", file.to_str().unwrap(), "--set", "hidden=64"]);
+    assert!(!text.contains('\u{1b}') && text.contains("\\u{1b}[2J"), "{text}");
+    let text = fails(2, &["show", "\u{1b}[2J.rs"]);
+    assert!(!text.contains('\u{1b}') && text.contains("cannot read"), "{text}");
 }
 
 #[test]
@@ -138,9 +232,14 @@ fn show_tells_phases_launches_and_code_of_a_source_file() {
     let file = file("shown.rs", SEAM);
     let file = file.to_str().unwrap();
     let text = succeeds(&["show", file, "--set", "hidden=4096", "--ranks", "4", "--arch", "none"]);
-    for expected in
-        ["my_seam: hidden 4096, 4 ranks, bf16", "all_reduce(", "until the row sum", "one_shot", "struct Spec"]
-    {
+    for expected in [
+        "my_seam: hidden 4096, 4 ranks, bf16",
+        "all_reduce(",
+        "until the row sum",
+        "one_shot",
+        "floor",
+        "struct Spec",
+    ] {
         assert!(text.contains(expected), "`{expected}` is not in\n{text}");
     }
 }
@@ -153,9 +252,20 @@ fn show_has_no_code_for_an_absent_parameter() {
         let arguments = [&["show", file.to_str().unwrap()], &dims[..], more].concat();
         serde_json::from_str(&succeeds(&arguments)).unwrap()
     };
-    let mentions = |report: &Value| report["phases"].as_str().unwrap().contains("bias");
-    assert!(mentions(&show(&[])));
-    assert!(!mentions(&show(&["--without", "bias"])));
+    let mentions = |report: &Value| report["phases"].to_string().contains("bias");
+    let present = |report: &Value| report["parameters"][1]["present"] == true;
+    let (with, without) = (show(&[]), show(&["--without", "bias"]));
+    assert!(mentions(&with) && present(&with), "{with}");
+    assert!(!mentions(&without) && !present(&without), "{without}");
+    let phase = &with["phases"][0];
+    assert_eq!(phase["until"], "the exchange", "{phase}");
+    let sum = phase["instructions"].as_array().unwrap().last().unwrap();
+    assert!(
+        sum["value"].is_string() && sum["operation"].as_str().unwrap().contains("all_reduce("),
+        "{phase}"
+    );
+    let launch = &with["launches"][0];
+    assert!(launch["bytes"].as_u64() > Some(0) && launch["floor_us"].as_f64() > Some(0.0), "{launch}");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Which launch a number of tokens becomes.
 
+use super::bytes::{self, Moved};
 use crate::table::Table;
+use seamline_codegen::program::Program;
 use seamline_codegen::schedule::{EXCHANGE_TOKENS, Geometry, LaunchShape, Planner, Schedule};
 use serde::Serialize;
 
@@ -19,10 +21,12 @@ pub struct Launch {
     batch: u32,
     streaming: bool,
     waves: bool,
+    #[serde(flatten)]
+    moved: Moved,
 }
 
 impl Launch {
-    pub fn new(planner: &Planner<'_>, tokens: u64) -> Launch {
+    pub fn new(program: &Program, planner: &Planner<'_>, tokens: u64) -> Launch {
         let tokens_per_launch = most(planner).min(tokens);
         let LaunchShape { geometry, clusters, .. } = planner.shape(tokens_per_launch);
         let Geometry { schedule, ctas, threads, vectors, batch, streaming, waves, .. } = geometry;
@@ -38,6 +42,7 @@ impl Launch {
             batch,
             streaming,
             waves,
+            moved: Moved::new(program, tokens),
         }
     }
 }
@@ -52,8 +57,19 @@ pub fn most(planner: &Planner<'_>) -> u64 {
 
 /// One row per number of tokens.
 pub fn table(launches: &[Launch]) -> Table {
-    let mut table =
-        Table::new(&["T", "schedule", "clusters", "CTAs", "threads", "vectors", "rows at once", "notes"]);
+    let mut table = Table::new(&[
+        "T",
+        "schedule",
+        "clusters",
+        "CTAs",
+        "threads",
+        "vectors",
+        "rows at once",
+        "moved",
+        "sent",
+        "floor",
+        "notes",
+    ]);
     for launch in launches {
         let several = format!("{} launches, of {} tokens at most", launch.launches, launch.tokens_per_launch);
         let notes = [
@@ -70,6 +86,9 @@ pub fn table(launches: &[Launch]) -> Table {
             launch.threads.to_string(),
             launch.vectors.to_string(),
             launch.batch.to_string(),
+            bytes::text(launch.moved.bytes),
+            bytes::text(launch.moved.sent_bytes),
+            format!("{:.2} us", launch.moved.floor_us),
             notes,
         ]);
     }

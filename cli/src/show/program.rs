@@ -4,6 +4,7 @@ use crate::table::Table;
 use seamline_codegen::phases::Phases;
 use seamline_codegen::program::{Class, Inst, Program, Reduction, Reg};
 use seamline_codegen::{DType, ParamId};
+use serde::Serialize;
 use std::fmt::Write;
 
 /// Name, dims, parameters and outputs.
@@ -39,23 +40,57 @@ pub fn signature(program: &Program) -> String {
     format!("{text}\n\n{table}")
 }
 
+/// A piece of the kernel between two points at which the whole row, or the other ranks, are needed.
+#[derive(Serialize)]
+pub struct Phase {
+    /// What ends it.
+    until: &'static str,
+    instructions: Vec<Instruction>,
+}
+
+/// What computes a value, or stores one.
+#[derive(Serialize)]
+struct Instruction {
+    /// The value; none of a store.
+    value: Option<String>,
+    operation: String,
+}
+
 /// The instructions, in the phases that the kernel runs them in.
-pub fn phases(program: &Program) -> String {
+pub fn phases(program: &Program) -> Vec<Phase> {
     let cut = Phases::of(program);
     let names = Names::new(program);
-    let mut text = String::new();
-    for (i, phase) in cut.phases.iter().enumerate() {
+    let phases = cut.phases.iter().enumerate().map(|(i, phase)| {
         let until = match (cut.exchange == Some(i), phase.reductions.is_empty()) {
-            (true, _) => "until the exchange",
-            (false, false) => "until the row reduction",
-            (false, true) => "to the end",
+            (true, _) => "the exchange",
+            (false, false) => "the row reduction",
+            (false, true) => "the end",
         };
-        let _ = writeln!(text, "  phase {i}, {until}");
-        for (reg, line) in program.regs() {
-            let in_phase = cut.phase(reg) == Some(i);
-            if in_phase && line.inst.class() != Class::Source {
-                let _ = writeln!(text, "    {}", names.line(reg));
+        let in_phase = program.regs().filter(|(reg, line)| {
+            cut.phase(*reg) == Some(i) && line.inst.class() != Class::Source
+        });
+        let instructions = in_phase.map(|(reg, _)| {
+            let line = names.line(reg);
+            match line.split_once(" = ") {
+                Some((value, operation)) => {
+                    Instruction { value: Some(value.to_owned()), operation: operation.to_owned() }
+                }
+                None => Instruction { value: None, operation: line },
             }
+        });
+        Phase { until, instructions: instructions.collect() }
+    });
+    phases.collect()
+}
+
+/// Phases, a line for each instruction.
+pub fn text(phases: &[Phase]) -> String {
+    let mut text = String::new();
+    for (i, Phase { until, instructions }) in phases.iter().enumerate() {
+        let _ = writeln!(text, "  phase {i}, until {until}");
+        for Instruction { value, operation } in instructions {
+            let value = value.as_ref().map(|value| format!("{value} = ")).unwrap_or_default();
+            let _ = writeln!(text, "    {value}{operation}");
         }
     }
     text
