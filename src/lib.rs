@@ -68,8 +68,8 @@ pub use seamline_macros::fused_pattern;
 #[cfg(feature = "cuda")]
 pub use seamline_runtime::cuda;
 pub use seamline_runtime::{
-    Bundle, Error, ErrorKind, Explanation, Fault, Group, Input, KeepAlive, Kernel, Output, Pattern, Prepare,
-    Queue, Rank, Status, Variant, args, executor, launch_all, reset, untyped,
+    Bundle, Definition, Error, ErrorKind, Explanation, Fault, Grid, Group, Input, KeepAlive, Kernel, Output,
+    Pattern, Prepare, Queue, Rank, Status, Variant, args, executor, launch_all, reset, untyped,
 };
 #[cfg(feature = "sim")]
 pub use seamline_sim as sim;
@@ -84,6 +84,7 @@ pub mod prelude {
     pub use crate::fused_pattern;
 
     // Running them.
+    pub use crate::Definition as _;
     #[cfg(feature = "sim")]
     pub use crate::sim::Simulated;
     pub use crate::{Bundle, DType, Group, Input, Kernel, Output, Pattern, Prepare, Queue, Rank, launch_all};
@@ -97,7 +98,7 @@ pub mod __private {
         ParamId, Role, ValueId,
     };
     pub use seamline_runtime::args::{Arg, ArgList};
-    pub use seamline_runtime::{Bundle, Input, Output, Pattern};
+    pub use seamline_runtime::{Bundle, Definition, Input, Output};
     pub use std::borrow::Cow;
 }
 

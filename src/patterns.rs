@@ -7,7 +7,6 @@
 //! What the parameters are called is what FlashInfer, TensorRT-LLM, vLLM and SGLang call them.
 
 use crate::Graph;
-use crate::Pattern;
 use crate::prelude::*;
 
 /// The seam behind a mixture of experts: DeepSeek-V3, R1 and V3.2, Kimi-K2 and K2.5, GLM-4.5 and GLM-5, Qwen3-MoE.
@@ -159,7 +158,7 @@ pub struct Listed {
 }
 
 /// Every ready-made pattern.
-pub const ALL: [Listed; 9] = [
+pub const ALL: &[Listed] = &[
     Listed {
         graph: MoeFinalizeArResidualRmsnorm::GRAPH,
         about: "MoE finalize + shared expert + all-reduce + residual + RMSNorm",

@@ -275,7 +275,10 @@ fn of_many_options_all_each_and_none_are_left_out() {
 #[test]
 fn what_cannot_be_prepared_is_an_error_before_anything_runs() {
     let error = check::<ArResidualRmsnorm>(&Prepare::new(1).hidden(8)).unwrap_err();
-    assert!(matches!(&error, CheckError::Prepare(e) if matches!(e.kind(), ErrorKind::Bind(_))), "{error}");
+    assert!(
+        matches!(&error, CheckError::Prepare(e) if matches!(e.kind(), ErrorKind::Bind { .. })),
+        "{error}"
+    );
     assert!(error.to_string().contains("`dtype` of `ar_residual_rmsnorm` is not bound"), "{error}");
     let options = Prepare::new(2).hidden(8).dtype(DType::Bf16);
     let check =

@@ -181,7 +181,10 @@ fn a_fork_after_an_exchanging_kernel_is_refused() {
     // The whole family shares the device.
     for rank in [&ranks[0], &forks[1]] {
         let error = rank.fork().unwrap_err();
-        assert!(matches!(error.kind(), ErrorKind::LateFork { pattern } if pattern == "reduce"), "{error}");
+        assert!(
+            matches!(error.kind(), ErrorKind::LateFork { pattern, .. } if pattern == "reduce"),
+            "{error}"
+        );
         assert!(error.to_string().contains("`reduce` was prepared without this fork"), "{error}");
         assert!(error.to_string().contains("take all forks of a group first, then prepare"), "{error}");
     }
@@ -210,12 +213,12 @@ fn launches_are_shaped_for_all_groups_of_the_device() {
     for forks in 1..4 {
         let kernel = kernel(forks);
         for tokens in [1, 16, 128, 512] {
-            let shape = kernel.explain(tokens).shape;
-            let ctas = shape.clusters * shape.geometry.ctas * (1 + forks as u32);
-            assert!(ctas <= sms, "{forks} forks, T={tokens}: {shape:?}");
+            let grid = kernel.explain(tokens).grid;
+            let ctas = grid.clusters * grid.ctas * (1 + forks as u32);
+            assert!(ctas <= sms, "{forks} forks, T={tokens}: {grid:?}");
         }
     }
-    assert!(kernel(0).explain(128).shape.clusters > kernel(3).explain(128).shape.clusters);
+    assert!(kernel(0).explain(128).grid.clusters > kernel(3).explain(128).grid.clusters);
 }
 
 /// The reference, which counts what it compiles.

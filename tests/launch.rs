@@ -167,7 +167,7 @@ fn a_graph_made_by_hand_is_checked() {
     let ranks = Group::reference(1).unwrap();
     let options = Prepare::new(4).hidden(8);
     let error = seamline::untyped::prepare_all(Box::leak(Box::new(graph)), &ranks, &options).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Graph { problems } if problems.len() == 1), "{error}");
+    assert!(matches!(error.kind(), ErrorKind::Graph { problems, .. } if problems.len() == 1), "{error}");
     assert!(error.to_string().contains("`residual` is written in place of a parameter"), "{error}");
 }
 
@@ -242,7 +242,7 @@ fn one_rank_that_fails_fails_all() {
         threads.into_iter().map(|t| t.join().unwrap().unwrap_err()).collect()
     });
     for error in errors {
-        assert!(matches!(error.kind(), ErrorKind::Bind(_)) && error.rank() == Some(1), "{error}");
+        assert!(matches!(error.kind(), ErrorKind::Bind { .. }) && error.rank() == Some(1), "{error}");
     }
 }
 

@@ -133,8 +133,8 @@ fn the_generated_source_stores_the_bits_of_the_reference() {
 fn more_tokens_than_the_region_holds_run_as_several_kernels() {
     let fixture = Fixture::new(Seam::GRAPH, 2, 256, Order::Random(1), Prepare::new(7).exchange_tokens(2));
     let explanation = fixture.kernels[0].explain(7);
-    assert_eq!((explanation.kernels, explanation.shape.clusters), (4, 2));
-    assert_eq!(explanation.last.as_ref().map(|(_, shape)| shape.clusters), Some(1));
+    assert_eq!((explanation.kernels, explanation.grid.clusters), (4, 2));
+    assert_eq!(explanation.last.as_ref().map(|(_, grid)| grid.clusters), Some(1));
     let text = explanation.to_string();
     assert!(text.contains("kernels   3 x") && text.contains("then      1 x"), "{text}");
     assert_eq!(fixture.kernels[0].explain(6).last, None);

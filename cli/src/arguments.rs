@@ -3,8 +3,7 @@
 use crate::table::Table;
 use seamline::{DType, Graph};
 use seamline_codegen::program::Program;
-use seamline_codegen::{Elem, ParamId};
-use seamline_codegen::{Fixed, Param};
+use seamline_codegen::{Elem, Fixed, Param, ParamId, Role};
 use serde::Serialize;
 
 /// What one argument is. T, H, K and P are tokens, hidden, top_k and permuted rows.
@@ -13,7 +12,7 @@ pub struct Argument {
     name: String,
     #[serde(rename = "type")]
     ty: &'static str,
-    shape: &'static str,
+    shape: String,
     /// Absent where it is the pattern's, and that is not known.
     dtype: Option<&'static str>,
     /// It may be absent.
@@ -48,7 +47,7 @@ impl Arguments {
         let parameters = graph.params.iter().map(|p| parameter(p, pattern, true));
         let outputs = graph.outputs.iter().map(|o| {
             let place = o.in_place.map(|id| graph.param(id));
-            output(&o.name, name(|pattern| o.elem.bind(pattern), pattern), place)
+            output(&o.name, o.role, pattern, place)
         });
         Arguments { parameters: parameters.collect(), outputs: outputs.collect() }
     }
@@ -62,7 +61,7 @@ impl Arguments {
         });
         let outputs = program.outputs.iter().map(|o| {
             let place = o.in_place.map(|id| program.param(id));
-            output(&o.name, Some(o.dtype.name()), place)
+            output(&o.name, o.role, pattern, place)
         });
         Arguments { parameters: parameters.collect(), outputs: outputs.collect() }
     }
@@ -75,12 +74,12 @@ impl Arguments {
                 true => format!("Option<{}>", argument.ty),
                 false => argument.ty.to_owned(),
             };
-            table.row(["in", &argument.name, &ty, argument.shape, argument.dtype()]);
+            table.row(["in", &argument.name, &ty, &argument.shape, argument.dtype()]);
         }
         for argument in &self.outputs {
             let place = argument.in_place_of.as_ref().map(|name| format!("in place of {name}"));
             let place = place.unwrap_or_default();
-            table.row(["out", &argument.name, argument.ty, argument.shape, argument.dtype(), &place]);
+            table.row(["out", &argument.name, argument.ty, &argument.shape, argument.dtype(), &place]);
         }
         table
     }
@@ -96,21 +95,20 @@ fn parameter(param: &Param, pattern: Option<DType>, present: bool) -> Argument {
     Argument {
         name: param.name.to_string(),
         ty: param.role.type_name(),
-        shape: param.role.shape(),
-        dtype: name(|pattern| param.role.dtype(pattern), pattern),
+        shape: param.role.tensor().shape(),
+        dtype: name(param.role, pattern),
         optional: param.optional,
         present,
         in_place_of: None,
     }
 }
 
-fn output(name: &str, dtype: Option<&'static str>, place: Option<&Param>) -> Argument {
-    let tokens = seamline_codegen::Role::Tokens(Elem::Pattern);
+fn output(called: &str, role: Role, pattern: Option<DType>, place: Option<&Param>) -> Argument {
     Argument {
-        name: name.to_owned(),
-        ty: tokens.type_name(),
-        shape: tokens.shape(),
-        dtype,
+        name: called.to_owned(),
+        ty: role.type_name(),
+        shape: role.tensor().shape(),
+        dtype: name(role, pattern),
         optional: false,
         present: true,
         in_place_of: place.map(|param| param.name.to_string()),
@@ -118,10 +116,11 @@ fn output(name: &str, dtype: Option<&'static str>, place: Option<&Param>) -> Arg
 }
 
 /// The name of a dtype that may depend on the pattern's.
-fn name(bound: impl Fn(DType) -> DType, pattern: Option<DType>) -> Option<&'static str> {
-    let depends = bound(DType::Bf16) != bound(DType::F16);
-    let pattern = if depends { pattern? } else { DType::Bf16 };
-    Some(bound(pattern).name())
+fn name(role: Role, pattern: Option<DType>) -> Option<&'static str> {
+    match role.tensor().elem {
+        Elem::Pattern => pattern.map(DType::name),
+        Elem::Fixed(dtype) => Some(dtype.name()),
+    }
 }
 
 impl FixedDims {

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use seamline::patterns::MoeFinalizeArResidualRmsnorm;
 use seamline::testing::{Expected, Kind, Workload};
-use seamline::{DType, Pattern};
+use seamline::{DType, Definition};
 use seamline_codegen::emit::{Target, emit};
 use seamline_codegen::schedule::{DeviceModel, Planner};
 use seamline_codegen::tensor::Dim;

@@ -11,7 +11,7 @@ use seamline::cuda;
 use seamline::cuda::__private::{Device, locate};
 use seamline::patterns::ResidualRmsnorm;
 use seamline::sim::Simulator;
-use seamline::{DType, Pattern};
+use seamline::{DType, Definition};
 use seamline_codegen::workload::{Kind, Workload};
 use seamline_codegen::{Dims, Presence, Request};
 use serde::Serialize;

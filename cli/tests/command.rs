@@ -235,7 +235,7 @@ fn show_tells_phases_launches_and_code_of_a_source_file() {
     for expected in [
         "my_seam: hidden 4096, 4 ranks, bf16",
         "all_reduce(",
-        "until the row sum",
+        "until the row reduction",
         "one_shot",
         "floor",
         "struct Spec",

@@ -165,6 +165,17 @@ impl Tensor {
         elements * self.dtype.size() as u64
     }
 
+    /// Bytes that a launch of `tokens` tokens moves of it, each once; `top_k` rows a token where they are permuted.
+    pub fn moved(&self, tokens: u64, top_k: u32) -> u64 {
+        let rows = match (self.ty.access, self.ty.dims.first()) {
+            (Access::Value, _) => 0,
+            (_, Some(Dim::Tokens)) => tokens,
+            (_, Some(Dim::Rows)) => tokens * u64::from(top_k),
+            _ => tokens.min(1),
+        };
+        self.bytes(rows * self.width)
+    }
+
     /// What its address must be a multiple of, in bytes. Rows of channels are moved by the widest accesses, up to 16
     /// bytes, that their length and stride divide into; everything else element by element.
     pub fn align(&self) -> u64 {

@@ -80,7 +80,7 @@ fn pattern(parsed: &Parsed, names: &Names) -> TokenStream {
 
         #(#levels)*
         #[automatically_derived]
-        impl #krate::__private::Pattern for #pattern {
+        impl #krate::__private::Definition for #pattern {
             const GRAPH: &'static #krate::__private::Graph = #graph;
             type Args<'a> = #bundle<'a>;
         }

@@ -1,6 +1,7 @@
 //! Typed arguments: where a bundle's memory is, of which dtype, and how much of it there is.
 
 pub(crate) mod check;
+mod list;
 pub(crate) mod pack;
 pub(crate) mod signature;
 #[cfg(feature = "cuda")]
@@ -8,18 +9,14 @@ pub(crate) mod slice;
 
 #[cfg(feature = "cuda")]
 use crate::args::slice::{Read, Write};
-use arrayvec::ArrayVec;
 use half::{bf16, f16};
-use seamline_codegen::e4m3;
+pub use list::ArgList;
 use seamline_codegen::reference::Buffer;
-use seamline_codegen::{DType, MAX_ARGS};
+use seamline_codegen::{DType, e4m3};
 use std::fmt;
 use std::marker::PhantomData;
 #[cfg(feature = "cuda")]
 use std::ptr::NonNull;
-
-/// The arguments of one launch, in the order that [`Bundle::collect`](crate::Bundle::collect) states.
-pub type ArgList<'a> = ArrayVec<Arg<'a>, MAX_ARGS>;
 
 /// One argument.
 #[derive(Debug)]

@@ -2,8 +2,7 @@
 
 use crate::args::signature::Kind;
 use crate::kernel::Inner;
-use seamline_codegen::schedule::{LaunchShape, Schedule};
-use seamline_codegen::tensor::Dim;
+use seamline_codegen::schedule::LaunchShape;
 use std::fmt;
 use std::time::Duration;
 
@@ -15,16 +14,16 @@ pub struct Explanation {
     pub pattern: String,
     /// Tokens.
     pub tokens: usize,
-    /// How it is run.
-    pub schedule: Schedule,
+    /// The schedule that runs it, by its name.
+    pub schedule: &'static str,
     /// Kernels that one launch queues.
     pub kernels: usize,
     /// The first kernel's entry point.
     pub entry: String,
-    /// The first kernel's shape.
-    pub shape: LaunchShape,
-    /// The last kernel's entry point and shape, where it has fewer tokens than those before it.
-    pub last: Option<(String, LaunchShape)>,
+    /// The first kernel's grid.
+    pub grid: Grid,
+    /// The last kernel's entry point and grid, where it has fewer tokens than those before it.
+    pub last: Option<(String, Grid)>,
     /// Bytes read, every expert held by this rank.
     pub bytes_read: u64,
     /// Bytes written.
@@ -33,6 +32,35 @@ pub struct Explanation {
     pub bytes_sent: u64,
     /// The time that the bytes read and written take at the memory's peak rate, where it is known.
     pub floor: Option<Duration>,
+}
+
+/// How the threads of a kernel are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Grid {
+    /// Clusters.
+    pub clusters: u32,
+    /// CTAs of a cluster.
+    pub ctas: u32,
+    /// Threads of a CTA.
+    pub threads: u32,
+    /// Vectors of 8 channels that a thread holds of a token.
+    pub vectors_per_thread: u32,
+    /// Expert rows that a thread loads at once.
+    pub rows_in_flight: u32,
+}
+
+impl Grid {
+    fn of(shape: &LaunchShape) -> Grid {
+        let geometry = &shape.geometry;
+        Grid {
+            clusters: shape.clusters,
+            ctas: geometry.ctas,
+            threads: geometry.threads,
+            vectors_per_thread: geometry.vectors,
+            rows_in_flight: geometry.batch,
+        }
+    }
 }
 
 impl Explanation {
@@ -45,14 +73,7 @@ impl Explanation {
         let (mut bytes_read, mut bytes_written) = (0, 0);
         for (i, argument) in plan.arguments.iter().enumerate() {
             let present = !argument.optional || variant.present().has(seamline_codegen::ParamId(i as u32));
-            let tensor = &argument.tensor;
-            let rows = match tensor.ty.dims.first() {
-                _ if !present => 0,
-                Some(Dim::Tokens) => tokens_u64,
-                Some(Dim::Rows) => tokens_u64 * u64::from(program.dims.top_k),
-                _ => tokens_u64.min(1),
-            };
-            let bytes = tensor.bytes(rows * tensor.width);
+            let bytes = if present { argument.tensor.moved(tokens_u64, program.dims.top_k) } else { 0 };
             match argument.kind {
                 Kind::Input => bytes_read += bytes,
                 Kind::Output => bytes_written += bytes,
@@ -64,10 +85,10 @@ impl Explanation {
         let peers = if program.exchanges() { u64::from(program.dims.ranks - 1) } else { 0 };
         let queued = |tokens: u64| {
             let step = variant.step(tokens);
-            (variant.module().entries[step.entry].name.clone(), step.shape(tokens))
+            (variant.module().entries[step.entry].name.clone(), Grid::of(&step.shape(tokens)))
         };
         let first = plan.tokens_per_launch.min(tokens_u64).max(1);
-        let (entry, shape) = queued(first);
+        let (entry, grid) = queued(first);
         let left = tokens_u64 % first;
         Explanation {
             pattern: program.name.clone(),
@@ -75,7 +96,7 @@ impl Explanation {
             schedule: variant.schedule(),
             kernels: tokens_u64.div_ceil(plan.tokens_per_launch) as usize,
             entry,
-            shape,
+            grid,
             last: (left > 0).then(|| queued(left)),
             bytes_read,
             bytes_written,
@@ -92,14 +113,14 @@ impl Explanation {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let g = &self.shape.geometry;
-        writeln!(f, "{} of {} tokens: {}", self.pattern, self.tokens, self.schedule.name())?;
+        let Grid { vectors_per_thread, rows_in_flight, .. } = self.grid;
+        writeln!(f, "{} of {} tokens: {}", self.pattern, self.tokens, self.schedule)?;
         let alike = self.kernels - usize::from(self.last.is_some());
-        queued(f, "kernels", alike, &self.entry, &self.shape)?;
-        if let Some((entry, shape)) = &self.last {
-            queued(f, "then", 1, entry, shape)?;
+        queued(f, "kernels", alike, &self.entry, self.grid)?;
+        if let Some((entry, grid)) = &self.last {
+            queued(f, "then", 1, entry, *grid)?;
         }
-        writeln!(f, "  per thread {} x 8 channels, {} expert rows at once", g.vectors, g.batch)?;
+        writeln!(f, "  per thread {vectors_per_thread} x 8 channels, {rows_in_flight} expert rows at once")?;
         writeln!(f, "  memory    {} bytes read, {} written", self.bytes_read, self.bytes_written)?;
         if self.bytes_sent > 0 {
             writeln!(f, "  exchange  {} bytes sent and received", self.bytes_sent)?;
@@ -117,8 +138,7 @@ fn queued(
     what: &str,
     count: usize,
     entry: &str,
-    shape: &LaunchShape,
+    Grid { clusters, ctas, threads, .. }: Grid,
 ) -> fmt::Result {
-    let (clusters, ctas, threads) = (shape.clusters, shape.geometry.ctas, shape.geometry.threads);
     writeln!(f, "  {what:<9} {count} x {entry} ({clusters} clusters of {ctas} CTAs of {threads} threads)")
 }

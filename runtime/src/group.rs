@@ -30,7 +30,7 @@ use std::sync::Arc;
 /// queued in its context: drop its last rank and kernel when every rank's part of the launches is queued, of this group
 /// and of those that it shares the device with, and not during a capture.
 #[derive(Debug)]
-pub struct Group;
+pub enum Group {}
 
 impl Group {
     /// One rank on one GPU: collectives cost nothing.

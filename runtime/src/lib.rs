@@ -32,14 +32,14 @@ pub mod untyped;
 
 pub use args::{Input, Output};
 pub use error::{Error, ErrorKind};
-pub use explain::Explanation;
+pub use explain::{Explanation, Grid};
 pub use group::status::{Fault, Status};
 pub use group::{Group, Rank, reset};
 pub use host::executor::{self, Executor};
 pub use host::reference::Reference;
 pub use kernel::{KeepAlive, Kernel};
 pub use launch::launch_all;
-pub use pattern::{Bundle, Pattern};
+pub use pattern::{Bundle, Definition, Pattern};
 pub use plan::options::Prepare;
 pub use plan::variant::Variant;
 pub use queue::Queue;

@@ -8,13 +8,16 @@ use crate::plan::options::Prepare;
 use crate::prepare;
 use seamline_codegen::Graph;
 
-/// A fused pattern: the type that `#[fused_pattern]` generates, named as its fn, in CamelCase.
-pub trait Pattern: 'static {
+/// What `#[fused_pattern]` implements for the type that it generates, named as its fn, in CamelCase.
+pub trait Definition: 'static {
     /// The fn's signature and body.
     const GRAPH: &'static Graph;
     /// Every argument of one launch.
     type Args<'a>: Bundle<'a>;
+}
 
+/// A fused pattern: every [`Definition`] is one, and nothing else, so that kernels are prepared as this says.
+pub trait Pattern: Definition {
     /// Does all that is slow, so that launches are not: compiles, loads, allocates exchange memory.
     ///
     /// In a group it is collective: every rank calls it, from a thread of its own, with the same options, and
@@ -49,7 +52,9 @@ pub trait Pattern: 'static {
     }
 }
 
-/// Every argument of one launch, typed by role; generated beside its [`Pattern`].
+impl<P: Definition> Pattern for P {}
+
+/// Every argument of one launch, typed by role; generated beside its [`Definition`].
 pub trait Bundle<'a>: Sized {
     /// T, the number of tokens of this launch.
     fn tokens(&self) -> usize;

@@ -51,7 +51,9 @@ impl Plan {
         options: &Prepare,
     ) -> Result<Plan, Error> {
         // Everything from here on indexes by what the graph says, and so do the kernels.
-        check(graph).map_err(|problems| ErrorKind::Graph { problems })?;
+        check(graph).map_err(|problems| ErrorKind::Graph {
+            problems: problems.iter().map(|problem| problem.kind.to_string()).collect(),
+        })?;
         let range = 1..=MAX_TOKENS;
         if !range.contains(&options.max_tokens) {
             return Err(ErrorKind::MaxTokens { got: options.max_tokens, max: MAX_TOKENS }.into());

@@ -1,9 +1,9 @@
 //! Where a launch is queued.
 
 #[cfg(feature = "cuda")]
-use cudarc::driver::{CudaStream, sys::CUstream};
+use cudarc::driver::CudaStream;
 #[cfg(feature = "cuda")]
-use std::sync::Arc;
+use std::{ffi::c_void, sync::Arc};
 
 /// Where a launch is queued: a CUDA stream, or the calling thread for a host executor.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub(crate) enum Kind<'a> {
     #[cfg(feature = "cuda")]
     Stream(&'a Arc<CudaStream>),
     #[cfg(feature = "cuda")]
-    Raw(CUstream),
+    Raw(*mut c_void),
 }
 
 impl Queue<'_> {
@@ -25,7 +25,7 @@ impl Queue<'_> {
         Queue(Kind::Host(std::marker::PhantomData))
     }
 
-    /// A stream of another library.
+    /// A stream of another library: a `CUstream` or `cudaStream_t`.
     ///
     /// The null stream and `CU_STREAM_LEGACY` are one: the legacy default stream, which every blocking stream of the
     /// context waits for, and which waits for them. Ranks of a loopback group of which one is there and another on
@@ -37,7 +37,7 @@ impl Queue<'_> {
     /// `stream` is a stream of the rank's context, and lives as long as the rank's next launch, or until
     /// [`Rank::move_to`](crate::Rank::move_to) has moved the rank elsewhere, which waits on it.
     #[cfg(feature = "cuda")]
-    pub const unsafe fn raw(stream: CUstream) -> Queue<'static> {
+    pub const unsafe fn raw(stream: *mut c_void) -> Queue<'static> {
         Queue(Kind::Raw(stream))
     }
 }

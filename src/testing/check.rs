@@ -23,7 +23,7 @@ const FEW_KINDS: [Kind; 5] =
 /// ```
 /// use seamline::patterns::ArResidualRmsnorm;
 /// use seamline::testing::{Check, Kind};
-/// use seamline::{DType, Group, Pattern, Prepare};
+/// use seamline::{DType, Definition, Group, Prepare};
 ///
 /// let options = Prepare::new(3).hidden(64).dtype(DType::Bf16);
 /// let check = Check::new(ArResidualRmsnorm::GRAPH, &options)

@@ -69,6 +69,5 @@ fn cuda() -> Result<Executor, Error> {
 
 #[cfg(not(all(feature = "sim", feature = "cuda")))]
 fn without(feature: &'static str) -> Error {
-    let reason = format!("seamline is built without its feature `{feature}`");
-    ErrorKind::Executor { executor: feature, reason }.into()
+    Error::executor(feature, format!("seamline is built without its feature `{feature}`"))
 }

@@ -183,7 +183,7 @@ fn neighbours_do_not_overlap() {
 fn too_many_tokens() {
     assert_error!(
         launch(|args| args.tokens = T + 1),
-        ErrorKind::TooManyTokens { max_tokens: T, got: 4 },
+        ErrorKind::TooManyTokens { max_tokens: T, got: 4, .. },
         "4 tokens",
         "at most 3",
         "`Prepare::new`"

@@ -53,11 +53,16 @@ fn more_variants_than_are_compiled_unasked() {
 #[test]
 fn dims_that_do_not_fit() {
     let unbound = Prepare::new(T).top_k(4);
-    assert_error!(prepare(&unbound), ErrorKind::Bind(_), "`hidden` of `seam` is not bound", "`.hidden(…)`");
-    assert_error!(prepare(&options().hidden(0)), ErrorKind::Bind(_), "`hidden`", "is 0", "1..=65536");
-    assert_error!(prepare(&options().hidden(65_537)), ErrorKind::Bind(_), "65537");
-    assert_error!(prepare(&options().top_k(0)), ErrorKind::Bind(_), "`top_k`", "is 0", "1..=64");
-    assert_error!(prepare(&options().dtype(DType::F16)), ErrorKind::Bind(_), "fixed to bf16", "got f16");
+    assert_error!(
+        prepare(&unbound),
+        ErrorKind::Bind { .. },
+        "`hidden` of `seam` is not bound",
+        "`.hidden(…)`"
+    );
+    assert_error!(prepare(&options().hidden(0)), ErrorKind::Bind { .. }, "`hidden`", "is 0", "1..=65536");
+    assert_error!(prepare(&options().hidden(65_537)), ErrorKind::Bind { .. }, "65537");
+    assert_error!(prepare(&options().top_k(0)), ErrorKind::Bind { .. }, "`top_k`", "is 0", "1..=64");
+    assert_error!(prepare(&options().dtype(DType::F16)), ErrorKind::Bind { .. }, "fixed to bf16", "got f16");
     assert_error!(
         prepare(&Prepare::new(0).hidden(8).top_k(1)),
         ErrorKind::MaxTokens { got: 0, .. },

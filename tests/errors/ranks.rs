@@ -51,7 +51,7 @@ fn kernels_of_another_group() {
     );
     assert_error!(
         launch_all(&first[..1], |_| ()).unwrap_err(),
-        ErrorKind::Count { what: "kernels", expected: 2, got: 1 },
+        ErrorKind::Count { what: "kernels", expected: 2, got: 1, .. },
         "got 1 kernels for a group of 2 ranks"
     );
 }
@@ -74,7 +74,7 @@ fn ranks_that_launch_different_tokens() {
     let kernels = Seam::prepare_all(&Group::reference(2).unwrap(), &options()).unwrap();
     assert_error!(
         launch_all(&kernels, |args| args[1].tokens = 2).unwrap_err(),
-        ErrorKind::TokensDiffer { rank: 1, expected: 3, got: 2 },
+        ErrorKind::TokensDiffer { rank: 1, expected: 3, got: 2, .. },
         "rank 1 launches 2 tokens, and rank 0 3"
     );
 }
@@ -93,7 +93,7 @@ fn not_one_bundle_per_rank() {
 fn not_all_ranks_of_a_group() {
     let ranks = Group::reference(3).unwrap();
     let error = Seam::prepare_all(&ranks[..2], &options()).unwrap_err();
-    assert_error!(error, ErrorKind::Count { what: "ranks", expected: 3, got: 2 }, "got 2 ranks");
+    assert_error!(error, ErrorKind::Count { what: "ranks", expected: 3, got: 2, .. }, "got 2 ranks");
     assert_error!(seamline::reset(&ranks[1..]).unwrap_err(), ErrorKind::Count { .. }, "one per rank");
     assert_error!(seamline::reset(&[]).unwrap_err(), ErrorKind::Count { got: 0, .. }, "got 0 ranks");
 }

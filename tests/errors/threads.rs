@@ -80,7 +80,7 @@ fn a_rank_is_not_prepared_by_two_threads_at_a_time() {
             (0..2).map(|_| scope.spawn(|| Seam::prepare(&ranks[0], &patient(1500)))).collect();
         threads.into_iter().map(|t| t.join().unwrap().unwrap_err()).collect()
     });
-    let twice = |e: &Error| matches!(e.kind(), ErrorKind::PreparedTwice { rank: 0 });
+    let twice = |e: &Error| matches!(e.kind(), ErrorKind::PreparedTwice { rank: 0, .. });
     assert_eq!(errors.iter().filter(|e| twice(e)).count(), 1, "{errors:?}");
     let text = errors.iter().find(|e| twice(e)).unwrap().to_string();
     assert!(text.contains("one kernel after the other"), "{text}");

@@ -181,7 +181,8 @@ fn more_forks_than_the_device_has_room_for() {
     }
     let options = Prepare::new(1).hidden(64).dtype(DType::Bf16);
     let error = InPlace::prepare_all(&ranks, &options).unwrap_err();
-    let ErrorKind::Residency { ranks: 4, forks: taken, tokens: 1, ctas: 1, needed, available } = error.kind()
+    let ErrorKind::Residency { ranks: 4, forks: taken, tokens: 1, ctas: 1, needed, available, .. } =
+        error.kind()
     else {
         panic!("{error}");
     };

@@ -100,7 +100,10 @@ fn tracked_slices_in_a_capture() {
         stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED).unwrap();
         let error = refused(&kernel, &stream, memory.args());
         stream.end_capture(CUgraphInstantiate_flags(0)).unwrap();
-        assert!(matches!(error.kind(), ErrorKind::TrackedCapture { argument } if argument == "x"), "{error}");
+        assert!(
+            matches!(error.kind(), ErrorKind::TrackedCapture { argument, .. } if argument == "x"),
+            "{error}"
+        );
         assert!(error.to_string().contains("disable_event_tracking"), "{error}");
     }
 }
@@ -139,9 +142,9 @@ fn queues_that_are_none() {
     let error = refused(&kernel, Queue::host(), memory.args());
     assert!(matches!(error.kind(), ErrorKind::Queue { executor: "cuda", .. }), "{error}");
     // SAFETY: a stream of the context, which outlives the launch.
-    let raw = unsafe { Queue::raw(stream.cu_stream()) };
+    let raw = unsafe { Queue::raw(stream.cu_stream().cast()) };
     let error = refused(&kernel, raw, memory.args());
-    assert!(matches!(error.kind(), ErrorKind::RawStream { argument } if argument == "x"), "{error}");
+    assert!(matches!(error.kind(), ErrorKind::RawStream { argument, .. } if argument == "x"), "{error}");
     assert!(error.to_string().contains("wrap_borrowed_stream"), "{error}");
 }
 

@@ -1,6 +1,5 @@
 //! What a launch moves, and how fast that can be.
 
-use seamline_codegen::Role;
 use seamline_codegen::program::Program;
 use serde::Serialize;
 
@@ -24,11 +23,9 @@ impl Moved {
     /// By a launch of `tokens` tokens.
     pub fn new(program: &Program, tokens: u64) -> Moved {
         let dims = &program.dims;
-        let reads = program
-            .present()
-            .map(|(id, param)| elements(param.role, program, tokens) * program.param_dtype(id).size() as u64);
+        let reads = program.present().map(|(id, _)| program.tensor(id).moved(tokens, dims.top_k));
         let row = tokens * u64::from(dims.hidden);
-        let writes = program.outputs.iter().map(|output| row * output.dtype.size() as u64);
+        let writes = program.outputs.iter().map(|output| output.tensor.moved(tokens, dims.top_k));
         let bytes = reads.sum::<u64>() + writes.sum::<u64>();
         let sent_bytes = match program.exchanges() {
             true => row * dims.wire.size() as u64 * u64::from(dims.ranks - 1),
@@ -37,22 +34,6 @@ impl Moved {
         let floor_us = 1e6 * (bytes as f64 / MEMORY).max(sent_bytes as f64 / LINK);
         Moved { bytes, sent_bytes, floor_us }
     }
-}
-
-/// Elements of a parameter's shape.
-fn elements(role: Role, program: &Program, tokens: u64) -> u64 {
-    let dims = &program.dims;
-    let (hidden, top_k) = (u64::from(dims.hidden), u64::from(dims.top_k));
-    let shape = role.shape().trim_matches(['[', ']']).split(", ");
-    let sizes = shape.map(|dim| match dim {
-        "T" => tokens,
-        "H" => hidden,
-        "K" => top_k,
-        "P" => tokens * top_k,
-        // A scalar is passed by value.
-        _ => 0,
-    });
-    sizes.product()
 }
 
 /// `704 MB`, with a prefix of SI.
@@ -72,7 +53,7 @@ pub fn text(bytes: u64) -> String {
 mod tests {
     use super::*;
     use seamline::patterns::MoeFinalizeArResidualRmsnorm;
-    use seamline::{DType, Pattern};
+    use seamline::{DType, Definition};
     use seamline_codegen::{Dims, Presence, Request};
 
     #[test]

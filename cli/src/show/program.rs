@@ -66,9 +66,9 @@ pub fn phases(program: &Program) -> Vec<Phase> {
             (false, false) => "the row reduction",
             (false, true) => "the end",
         };
-        let in_phase = program.regs().filter(|(reg, line)| {
-            cut.phase(*reg) == Some(i) && line.inst.class() != Class::Source
-        });
+        let in_phase = program
+            .regs()
+            .filter(|(reg, line)| cut.phase(*reg) == Some(i) && line.inst.class() != Class::Source);
         let instructions = in_phase.map(|(reg, _)| {
             let line = names.line(reg);
             match line.split_once(" = ") {

@@ -263,7 +263,9 @@ impl<'a> Stream<'a> {
                     captured: OnceCell::new(),
                 })
             }
-            QueueKind::Raw(raw) => Ok(Stream { raw, managed: None, context, captured: OnceCell::new() }),
+            QueueKind::Raw(raw) => {
+                Ok(Stream { raw: raw.cast(), managed: None, context, captured: OnceCell::new() })
+            }
             QueueKind::Host(_) => {
                 Err(ErrorKind::Queue { executor: NAME, expected: "a CUDA stream", got: "`Queue::host()`" })
             }

@@ -14,7 +14,7 @@ use seamline_codegen::schedule::{LaunchShape, Schedule, launches_at_once};
 
 /// Refuses what would not fit.
 pub(super) fn check(placement: &Placement, variant: &Variant, loaded: &Loaded) -> Result<(), Error> {
-    if variant.schedule() == Schedule::Local {
+    if variant.schedule == Schedule::Local {
         return Ok(());
     }
     for step in variant.steps() {

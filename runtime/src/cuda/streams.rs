@@ -132,11 +132,10 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cudarc::driver::sys::CUstream;
 
     fn raw(handle: usize) -> Queue<'static> {
         // SAFETY: nothing is queued on it.
-        unsafe { Queue::raw(handle as CUstream) }
+        unsafe { Queue::raw(handle as *mut std::ffi::c_void) }
     }
 
     fn handle(number: usize) -> Handle<'static> {

@@ -1,8 +1,7 @@
 //! The rules, one variant each, with the values that broke it.
 
 use crate::group::status::Fault;
-use seamline_codegen::check::Problem;
-use seamline_codegen::{BindError, DType};
+use seamline_codegen::DType;
 use std::time::Duration;
 
 /// The rules.
@@ -14,6 +13,7 @@ pub enum ErrorKind {
     #[error(
         "the bundle has {got} arguments, and the pattern has {expected}: `Bundle::collect` gives one per parameter, then one per output that is not in place"
     )]
+    #[non_exhaustive]
     Arguments {
         /// Parameters and outputs of the pattern.
         expected: usize,
@@ -22,6 +22,7 @@ pub enum ErrorKind {
     },
     /// A hand-written bundle hands over the wrong kind of argument.
     #[error("`{argument}` is {expected}, and the bundle gives {got}")]
+    #[non_exhaustive]
     ArgumentKind {
         /// The argument.
         argument: String,
@@ -34,6 +35,7 @@ pub enum ErrorKind {
     #[error(
         "this launch has {got}, and the kernel was prepared for {prepared}: add it to `Prepare::variants`"
     )]
+    #[non_exhaustive]
     Variant {
         /// The launch's variant, in words.
         got: String,
@@ -42,6 +44,7 @@ pub enum ErrorKind {
     },
     /// Elements of the wrong type.
     #[error("`{argument}` holds {got}, and must hold {expected}")]
+    #[non_exhaustive]
     DType {
         /// The argument.
         argument: String,
@@ -52,6 +55,7 @@ pub enum ErrorKind {
     },
     /// A shaped argument of the wrong shape.
     #[error("`{argument}` has the shape {got:?}, and must have {expected}")]
+    #[non_exhaustive]
     Shape {
         /// The argument.
         argument: String,
@@ -62,6 +66,7 @@ pub enum ErrorKind {
     },
     /// A shape that says another number of elements than there are.
     #[error("`{argument}` has {got} elements, and its shape {shape:?} says {expected}")]
+    #[non_exhaustive]
     ShapeLength {
         /// The argument.
         argument: String,
@@ -76,6 +81,7 @@ pub enum ErrorKind {
     #[error(
         "`{argument}` holds {got} elements, and {shape} of {tokens} tokens needs {expected}: give a longer buffer or fewer tokens"
     )]
+    #[non_exhaustive]
     TooShort {
         /// The argument.
         argument: String,
@@ -92,6 +98,7 @@ pub enum ErrorKind {
     #[error(
         "`{argument}` is {len} elements at {address:#x}, where there can be none: give the address of the tensor's first element"
     )]
+    #[non_exhaustive]
     Address {
         /// The argument.
         argument: String,
@@ -104,6 +111,7 @@ pub enum ErrorKind {
     #[error(
         "`{argument}` begins at {address:#x}, and must begin at a multiple of {expected} bytes: give it a buffer of its own, or a slice that begins at a row"
     )]
+    #[non_exhaustive]
     Misaligned {
         /// The argument.
         argument: String,
@@ -116,6 +124,7 @@ pub enum ErrorKind {
     #[error(
         "`{output}` overlaps `{other}`: outputs need memory of their own (to write in place, declare the parameter `mut`, assign it and return it)"
     )]
+    #[non_exhaustive]
     Overlap {
         /// The output.
         output: String,
@@ -126,6 +135,7 @@ pub enum ErrorKind {
     #[error(
         "the launch has {got} tokens, and the kernel was prepared for at most {max_tokens}: give more to `Prepare::new`"
     )]
+    #[non_exhaustive]
     TooManyTokens {
         /// The most.
         max_tokens: usize,
@@ -134,6 +144,7 @@ pub enum ErrorKind {
     },
     /// Host memory on a GPU, or device memory on the host.
     #[error("`{argument}` is {got}, and this rank runs on `{executor}`: give {expected}")]
+    #[non_exhaustive]
     Memory {
         /// The argument.
         argument: String,
@@ -148,6 +159,7 @@ pub enum ErrorKind {
     #[error(
         "{what} belongs to {got}, and the rank to {expected}: use memory and streams of the rank's own context"
     )]
+    #[non_exhaustive]
     Device {
         /// The argument or the stream.
         what: String,
@@ -160,6 +172,7 @@ pub enum ErrorKind {
     // Queues and groups.
     /// A stream for a host executor, or none for a GPU.
     #[error("the queue is {got}, and this rank runs on `{executor}`: give {expected}")]
+    #[non_exhaustive]
     Queue {
         /// The rank's executor.
         executor: &'static str,
@@ -172,6 +185,7 @@ pub enum ErrorKind {
     #[error(
         "`{argument}` is a cudarc slice, and the queue a raw stream: wrap the stream once with `CudaContext::wrap_borrowed_stream`, or give raw pointers"
     )]
+    #[non_exhaustive]
     RawStream {
         /// The argument.
         argument: String,
@@ -190,6 +204,7 @@ pub enum ErrorKind {
     #[error(
         "ranks {first} and {second} are on the same stream, where the second would wait for ever behind the first: give each rank a stream of its own"
     )]
+    #[non_exhaustive]
     SharedStream {
         /// One rank.
         first: u32,
@@ -200,6 +215,7 @@ pub enum ErrorKind {
     #[error(
         "`launch` runs one rank, and on `{executor}` the {ranks} ranks of a group run in one call: use `launch_all`"
     )]
+    #[non_exhaustive]
     NeedsLaunchAll {
         /// The executor.
         executor: &'static str,
@@ -213,6 +229,7 @@ pub enum ErrorKind {
     OneGrid,
     /// Not one of each per rank.
     #[error("got {got} {what} for a group of {expected} ranks: give one per rank, in rank order")]
+    #[non_exhaustive]
     Count {
         /// `kernels`, `queues`, `bundles` or `ranks`.
         what: &'static str,
@@ -225,6 +242,7 @@ pub enum ErrorKind {
     #[error(
         "{what} {at} is rank {got_rank} of {got_group}, and must be rank {at} of the first one's group: give those of one group, in rank order"
     )]
+    #[non_exhaustive]
     OtherGroup {
         /// `kernel` or `rank`.
         what: &'static str,
@@ -239,6 +257,7 @@ pub enum ErrorKind {
     #[error(
         "kernel {at} was prepared with another {what} than kernel 0 ({got}, not {expected}): launch kernels that were prepared together"
     )]
+    #[non_exhaustive]
     OtherKernel {
         /// Where in the list.
         at: usize,
@@ -251,6 +270,7 @@ pub enum ErrorKind {
     },
     /// T must be equal on all ranks.
     #[error("rank {rank} launches {got} tokens, and rank 0 {expected}: all ranks launch the same")]
+    #[non_exhaustive]
     TokensDiffer {
         /// The rank.
         rank: u32,
@@ -263,6 +283,7 @@ pub enum ErrorKind {
     #[error(
         "`{argument}` is {got} on rank {rank} and {expected} on rank 0, and is used after the collective: only what is used before it alone may be present on some ranks and absent on others"
     )]
+    #[non_exhaustive]
     Presence {
         /// The input.
         argument: String,
@@ -287,6 +308,7 @@ pub enum ErrorKind {
     #[error(
         "`{argument}` is a cudarc slice whose context tracks events, and the stream is being captured: call `unsafe {{ ctx.disable_event_tracking() }}` before the capture, or give raw pointers"
     )]
+    #[non_exhaustive]
     TrackedCapture {
         /// The argument.
         argument: String,
@@ -294,16 +316,22 @@ pub enum ErrorKind {
 
     // Preparing.
     /// A graph that is no pattern. What `#[fused_pattern]` generates has passed this check.
-    #[error("the graph is not one that a kernel can be made of: {}", list(.problems))]
+    #[error("the graph is not one that a kernel can be made of: {}", .problems.join("; "))]
+    #[non_exhaustive]
     Graph {
         /// All that is wrong with it.
-        problems: Vec<Problem>,
+        problems: Vec<String>,
     },
     /// Dims that do not fit the pattern.
-    #[error(transparent)]
-    Bind(#[from] BindError),
+    #[error("{reason}")]
+    #[non_exhaustive]
+    Bind {
+        /// Which, and why not.
+        reason: String,
+    },
     /// `max_tokens` out of range.
     #[error("`max_tokens` is {got}, and must be in 1..={max}")]
+    #[non_exhaustive]
     MaxTokens {
         /// What came.
         got: usize,
@@ -312,6 +340,7 @@ pub enum ErrorKind {
     },
     /// `exchange_tokens` out of range.
     #[error("`exchange_tokens` is {got}, and must be in 1..={max}")]
+    #[non_exhaustive]
     ExchangeTokens {
         /// What came.
         got: usize,
@@ -322,6 +351,7 @@ pub enum ErrorKind {
     #[error(
         "{optional} inputs are optional ({names}), which makes {variants} variants: name those you launch with `Prepare::variants`"
     )]
+    #[non_exhaustive]
     TooManyVariants {
         /// How many are optional.
         optional: usize,
@@ -334,6 +364,7 @@ pub enum ErrorKind {
     #[error(
         "`{name}` is not an optional input: `Prepare::variants` takes the names of those that are absent, out of {optional}"
     )]
+    #[non_exhaustive]
     UnknownVariant {
         /// What came.
         name: String,
@@ -342,6 +373,7 @@ pub enum ErrorKind {
     },
     /// A group of no ranks, or of too many.
     #[error("the group has {got} ranks, and must have 1 to {max}")]
+    #[non_exhaustive]
     GroupSize {
         /// What came.
         got: u32,
@@ -352,6 +384,7 @@ pub enum ErrorKind {
     #[error(
         "rank {rank} prepared another {what} than rank 0 ({got}, not {expected}): all ranks prepare the same"
     )]
+    #[non_exhaustive]
     Disagree {
         /// The first rank that differs.
         rank: u32,
@@ -366,6 +399,7 @@ pub enum ErrorKind {
     #[error(
         "waited {waited:?} for ranks {missing:?} to prepare: `prepare` is collective, from one thread per rank (`prepare_all` prepares all from one thread)"
     )]
+    #[non_exhaustive]
     PeerTimeout {
         /// Who did not come.
         missing: Vec<u32>,
@@ -376,6 +410,7 @@ pub enum ErrorKind {
     #[error(
         "rank {rank} is being prepared by another thread too: prepare one kernel after the other, in the same order on all ranks"
     )]
+    #[non_exhaustive]
     PreparedTwice {
         /// The rank.
         rank: u32,
@@ -384,6 +419,7 @@ pub enum ErrorKind {
     #[error(
         "`{pattern}` was prepared without this fork, whose kernels might take the room on the device that its blocks wait for: take all forks of a group first, then prepare"
     )]
+    #[non_exhaustive]
     LateFork {
         /// The first exchanging pattern that was prepared on the group or on one of its forks.
         pattern: String,
@@ -392,12 +428,14 @@ pub enum ErrorKind {
     #[error(
         "the host has no {bytes} bytes for the exchange memory of one rank: give a smaller `exchange_tokens`"
     )]
+    #[non_exhaustive]
     HostMemory {
         /// How much was wanted.
         bytes: u64,
     },
     /// An executor's own error.
     #[error("{executor}: {reason}")]
+    #[non_exhaustive]
     Executor {
         /// The executor.
         executor: &'static str,
@@ -410,6 +448,7 @@ pub enum ErrorKind {
     #[error(
         "no CUDA driver was found (searched the loader's paths for {searched}): install the NVIDIA driver, or run on the host with `Group::simulated` or `Group::reference`"
     )]
+    #[non_exhaustive]
     NoDriver {
         /// The library's names.
         searched: String,
@@ -428,6 +467,7 @@ pub enum ErrorKind {
     },
     /// A driver call failed.
     #[error("{doing} failed: {code} ({text})")]
+    #[non_exhaustive]
     Driver {
         /// What was being done.
         doing: String,
@@ -438,6 +478,7 @@ pub enum ErrorKind {
     },
     /// A GPU without clusters and dependent launches.
     #[error("{device} has compute capability {}.{}, and kernels need 9.0 (Hopper) or newer", .capability.0, .capability.1)]
+    #[non_exhaustive]
     OldDevice {
         /// The device's name.
         device: String,
@@ -448,6 +489,7 @@ pub enum ErrorKind {
     #[error(
         "NVRTC was not found; searched, in this order: {searched}. install the CUDA toolkit or `pip install nvidia-cuda-nvrtc`, or set SEAMLINE_NVRTC_PATH to the folder that holds libnvrtc"
     )]
+    #[non_exhaustive]
     NoNvrtc {
         /// Where.
         searched: String,
@@ -456,6 +498,7 @@ pub enum ErrorKind {
     #[error(
         "NVRTC at {path} cannot be used: {reason} (to use another one, set SEAMLINE_NVRTC_PATH to the folder that holds it)"
     )]
+    #[non_exhaustive]
     BadNvrtc {
         /// Where it is.
         path: String,
@@ -464,6 +507,7 @@ pub enum ErrorKind {
     },
     /// An NVRTC that does not know the GPU.
     #[error("NVRTC {}.{} does not compile for {arch} (it knows {known}): install a newer one", .version.0, .version.1)]
+    #[non_exhaustive]
     OldNvrtc {
         /// Major and minor.
         version: (i32, i32),
@@ -474,6 +518,7 @@ pub enum ErrorKind {
     },
     /// Generated code did not compile: a bug of seamline, or of an operation's own code.
     #[error("the generated code did not compile for {arch}\n{excerpt}")]
+    #[non_exhaustive]
     Compile {
         /// For what.
         arch: String,
@@ -486,6 +531,7 @@ pub enum ErrorKind {
     #[error(
         "{ranks} ranks on one GPU{} need {needed} clusters of {ctas} CTAs resident at once for {tokens} tokens, and {available} fit: use fewer ranks or forks, or a smaller `exchange_tokens`", beside(*.forks)
     )]
+    #[non_exhaustive]
     Residency {
         /// Ranks of the group on the device.
         ranks: u32,
@@ -509,8 +555,4 @@ fn beside(forks: u32) -> String {
         1 => " and as many of a fork".into(),
         _ => format!(" and as many of each of {forks} forks"),
     }
-}
-
-fn list(problems: &[Problem]) -> String {
-    problems.iter().map(|p| p.kind.to_string()).collect::<Vec<_>>().join("; ")
 }

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 #[derive(Debug)]
 pub struct Variant {
     program: Program,
-    schedule: Schedule,
+    pub(crate) schedule: Schedule,
     target: Target,
     module: OnceLock<Module>,
     steps: Vec<Step>,
@@ -62,17 +62,19 @@ impl Variant {
         Variant { program, schedule, target, module: OnceLock::new(), steps }
     }
 
-    /// The graph bound to this variant's dims.
+    /// The graph bound to this variant's dims. For executors; not public API.
+    #[doc(hidden)]
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// The schedule that runs it.
-    pub fn schedule(&self) -> Schedule {
-        self.schedule
+    /// The schedule that runs it, by its name.
+    pub fn schedule(&self) -> &'static str {
+        self.schedule.name()
     }
 
-    /// The generated source and its entries.
+    /// The generated source and its entries. For executors; not public API.
+    #[doc(hidden)]
     pub fn module(&self) -> &Module {
         self.module.get_or_init(|| emit(&self.program, &self.target))
     }

@@ -1,7 +1,7 @@
 //! Launches on a GPU, with memory whose dtype is known at run time.
 
 use super::{Runner, bundle};
-use crate::{DType, Error, ErrorKind, Input, Output, Rank, untyped};
+use crate::{DType, Error, Input, Output, Rank, untyped};
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DriverError};
 use half::{bf16, f16};
 use seamline_codegen::Program;
@@ -63,7 +63,7 @@ fn failed(error: DriverError) -> Error {
 
 fn unsupported(dtype: DType) -> Error {
     let reason = format!("a buffer of {dtype} cannot be copied to or from a GPU: use bf16, f16, f32 or i32");
-    ErrorKind::Executor { executor: "cuda", reason }.into()
+    Error::executor("cuda", reason)
 }
 
 /// Elements of one dtype on a GPU.
