@@ -105,6 +105,14 @@ impl Prepare {
     /// Lets the next kernel on the stream start right after this one has begun, if it is launched as a
     /// dependent. That kernel must itself wait (`griddepcontrol.wait`) before it touches what this one
     /// writes.
+    ///
+    /// # Nothing else on the device may wait for a peer
+    /// The successor takes the device's room while it waits, whatever it is: a GEMM fills all of it. Where another
+    /// collective on another stream has blocks yet to place, they find none until this launch has ended, and so do those
+    /// of its peers: on one GPU it is starved behind this launch, on the next this launch behind it, and neither ends. So
+    /// `prepare` refuses the early trigger on a group with [forks](crate::Rank::fork). What it cannot see is the caller's to
+    /// keep away: NCCL, DeepEP or another library's collective on another stream of the device, at the same time as
+    /// launches with an early trigger.
     #[must_use]
     pub const fn early_trigger(mut self) -> Prepare {
         self.early_trigger = true;

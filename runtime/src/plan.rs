@@ -51,10 +51,14 @@ impl Plan {
         let programs = programs(graph, rank, options)?;
         // What polls must find room beside what the forks poll with. What does not is none of their business.
         let polls = programs.iter().any(|(_, p)| p.exchanges());
+        let forks = if polls { rank.group.family.close(&graph.name) } else { 0 };
+        if options.early_trigger && forks > 0 {
+            return Err(ErrorKind::EarlyTriggerBesideFork { forks }.into());
+        }
         let site = Site {
             device: rank.device(),
             ranks_per_device: rank.ranks_per_device(),
-            forks: if polls { rank.group.family.close(&graph.name) } else { 0 },
+            forks,
             early_trigger: options.early_trigger,
             one_grid: options.one_grid,
         };
