@@ -21,6 +21,7 @@ pub struct Prepare {
     pub(crate) timeout: Duration,
     pub(crate) lazy: bool,
     pub(crate) early_trigger: bool,
+    pub(crate) programmatic_launch: bool,
     pub(crate) one_grid: bool,
 }
 
@@ -38,6 +39,7 @@ impl Prepare {
             timeout: Duration::from_secs(30),
             lazy: false,
             early_trigger: false,
+            programmatic_launch: true,
             one_grid: false,
         }
     }
@@ -116,6 +118,21 @@ impl Prepare {
     #[must_use]
     pub const fn early_trigger(mut self) -> Prepare {
         self.early_trigger = true;
+        self
+    }
+
+    /// Whether a kernel is launched as a programmatic dependent (PDL), and so may begin before the kernel in front of it
+    /// has ended; true unless given. Without it a launch begins when all that was queued before has ended, which costs
+    /// about a microsecond.
+    ///
+    /// Turn it off where a kernel stands between two of these launches that is itself launched with PDL and never waits
+    /// (`griddepcontrol.wait`). A wait covers the kernel just before, and what that one has waited for. So a kernel that
+    /// does not wait may end while the launch in front of it runs, and the next launch would take that one for over:
+    /// it reads epochs that are yet to be advanced, and ranks fall a round apart. A kernel in between without PDL, or one
+    /// that waits, does no harm; nor does what is on other streams.
+    #[must_use]
+    pub const fn programmatic_launch(mut self, on: bool) -> Prepare {
+        self.programmatic_launch = on;
         self
     }
 

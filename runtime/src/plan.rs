@@ -32,6 +32,8 @@ pub(crate) struct Plan {
     pub(crate) timeout: Duration,
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "hosts compile at once"))]
     pub(crate) lazy: bool,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "hosts know no launch attributes"))]
+    pub(crate) programmatic_launch: bool,
     pub(crate) agreement: Agreement,
     /// Optional inputs that all ranks must have, or none.
     shared_inputs: Vec<ParamId>,
@@ -99,6 +101,7 @@ impl Plan {
             site,
             timeout: options.timeout,
             lazy: options.lazy,
+            programmatic_launch: options.programmatic_launch,
             agreement,
             shared_inputs,
         })
@@ -198,6 +201,7 @@ impl Agreement {
             ("set of variants", variants.join("; ")),
             ("`exchange_tokens`", region.map_or(0, |k| k.slots).to_string()),
             ("`early_trigger`", options.early_trigger.to_string()),
+            ("`programmatic_launch`", options.programmatic_launch.to_string()),
             ("`lazy`", options.lazy.to_string()),
             ("`one_grid`", options.one_grid.to_string()),
             ("number of ranks per device", site.ranks_per_device.to_string()),

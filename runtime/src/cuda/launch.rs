@@ -12,6 +12,7 @@ use crate::group::Backend;
 use crate::kernel::{Inner, Runner};
 use crate::launch::{admit, pieces};
 use crate::pack::{Value, Values};
+use crate::plan::Plan;
 use crate::queue::{Kind as QueueKind, Queue};
 use crate::signature::Argument;
 use arrayvec::ArrayVec;
@@ -52,6 +53,12 @@ impl Config {
             cluster: ctas,
             dependent: true,
         }
+    }
+
+    /// The launch of a prepared kernel.
+    #[inline]
+    pub(super) fn planned(plan: &Plan, shape: &LaunchShape) -> Config {
+        Config { dependent: plan.programmatic_launch, ..Config::of(shape) }
     }
 }
 
@@ -254,12 +261,13 @@ impl<'a> Ready<'a> {
         for (first, tokens) in pieces(self.kernel, self.tokens) {
             let step = variant.step(tokens);
             let mut words = packing.pack(&self.values, first, tokens);
+            let config = Config::planned(&self.kernel.plan, &step.shape(tokens));
             let function = self.functions[step.entry].cu_function();
             // SAFETY: the context is current (`new`), and function and stream are its own; the words are
             // packed from the list that the kernel's parameter was generated from; the arguments were checked
             // against what the kernel accesses, and borrowed from the caller or vouched for by the maker of a
             // raw one, and its own memory lives until the group, when it ends, has waited for it.
-            unsafe { launch_raw(function, &Config::of(&step.shape(tokens)), self.stream, &mut words) }
+            unsafe { launch_raw(function, &config, self.stream, &mut words) }
                 .doing(|| format!("launching `{}`", variant.module().entries[step.entry].name))?;
         }
         Ok(())
@@ -393,4 +401,53 @@ pub(super) fn same_context(
     let device =
         |context: &CudaContext| format!("device {} (context {:p})", context.ordinal(), context.cu_ctx());
     Err(ErrorKind::Device { what: what(), expected: device(ours), got: device(other) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Group, Prepare};
+    use seamline_codegen::{Elem, Fixed, Graph, Node, Op, Output, Param, ParamId, Role, ValueId};
+
+    /// What the driver is told, by the attributes' ids.
+    fn attributes(config: &Config) -> Vec<AttributeId> {
+        let mut prepared = Prepared::new(config, std::ptr::null_mut());
+        let config = prepared.config();
+        assert!(std::ptr::eq(config.attrs, prepared.attributes.as_ptr()));
+        prepared.attributes[..config.numAttrs as usize].iter().map(|attribute| attribute.id).collect()
+    }
+
+    /// `out = -x`.
+    fn negated() -> &'static Graph {
+        let x =
+            Param { name: "x".into(), role: Role::Tokens(Elem::Pattern), optional: false, in_place: None };
+        let nodes = [Op::Param(ParamId(0)), Op::Neg(ValueId(0))].map(|op| Node { op, name: None });
+        let out = Output { name: "out".into(), value: ValueId(1), elem: Elem::Pattern, in_place: None };
+        Box::leak(Box::new(Graph {
+            name: "negated".into(),
+            params: vec![x].into(),
+            nodes: nodes.to_vec().into(),
+            outputs: vec![out].into(),
+            fixed: Fixed::default(),
+        }))
+    }
+
+    #[test]
+    fn a_launch_is_programmatic_unless_prepare_says_otherwise() {
+        const CLUSTER: AttributeId = AttributeId::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        const DEPENDENT: AttributeId = AttributeId::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        let rank = Group::reference(1).unwrap().remove(0);
+        let options = Prepare::new(4096).hidden(7168).dtype(seamline_codegen::DType::Bf16);
+        for (options, expected) in [
+            (options.clone(), [vec![CLUSTER, DEPENDENT], vec![DEPENDENT]]),
+            (options.programmatic_launch(false), [vec![CLUSTER], vec![]]),
+        ] {
+            let plan = Plan::new(negated(), &rank, &options).unwrap();
+            // A cluster for each of few tokens, a block for each of many.
+            for (tokens, expected) in [1, 4096].into_iter().zip(expected) {
+                let shape = plan.variants[0].step(tokens).shape(tokens);
+                assert_eq!(attributes(&Config::planned(&plan, &shape)), expected, "T={tokens}");
+            }
+        }
+    }
 }
