@@ -17,6 +17,7 @@ mod module;
 pub mod nvrtc;
 mod one_grid;
 pub mod output;
+mod partition;
 mod residency;
 pub(crate) mod side;
 pub(crate) mod slice;
