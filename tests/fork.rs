@@ -195,6 +195,30 @@ fn a_fork_after_an_exchanging_kernel_is_refused() {
 }
 
 #[test]
+fn an_early_trigger_and_forks_exclude_each_other() {
+    let early = Prepare::new(1).early_trigger();
+    let ranks = Group::reference(2).unwrap();
+    let forks = forks(&ranks);
+    for ranks in [&ranks, &forks] {
+        let error = Reduce::prepare_all(ranks, &early).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::EarlyTriggerBesideFork { forks: 1 }), "{error}");
+        let text = error.to_string();
+        assert!(
+            text.contains("`early_trigger()` and forks exclude each other, and the group has a fork"),
+            "{text}"
+        );
+        assert!(text.contains("leave `early_trigger()` out, or do without forks"), "{text}");
+        // What exchanges nothing has no block that others wait for.
+        Add::prepare_all(ranks, &early).unwrap();
+        Reduce::prepare_all(ranks, &Prepare::new(1)).unwrap();
+    }
+    // The other way round: what is planned with an early trigger gets no fork any more.
+    let ranks = Group::reference(2).unwrap();
+    Reduce::prepare_all(&ranks, &early).unwrap();
+    assert!(matches!(ranks[0].fork().unwrap_err().kind(), ErrorKind::LateFork { .. }));
+}
+
+#[test]
 fn a_single_rank_is_forked_at_any_time() {
     let rank = Group::reference(1).unwrap().remove(0);
     let sum = |rank: &Rank| reduced(&[Reduce::prepare(rank, &Prepare::new(1)).unwrap()], 4.0).unwrap();

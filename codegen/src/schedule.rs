@@ -49,7 +49,7 @@ pub struct Geometry {
 pub struct DeviceModel {
     /// Compute capability, major and minor.
     pub capability: (u32, u32),
-    /// Multiprocessors.
+    /// Multiprocessors: those that the context may use.
     pub sms: u32,
 }
 

@@ -16,6 +16,7 @@ mod module;
 pub mod nvrtc;
 mod one_grid;
 pub mod output;
+mod partition;
 mod residency;
 mod side;
 mod streams;

@@ -63,12 +63,16 @@ impl Plan {
         }
         let programs = programs(graph, ranks, options)?;
         // What polls must find room beside what the forks poll with. What does not is none of their business.
-        let polls = programs.iter().any(Program::exchanges);
+        let forks = if programs.iter().any(Program::exchanges) { forks() } else { 0 };
+        if options.early_trigger && forks > 0 {
+            return Err(ErrorKind::EarlyTriggerBesideFork { forks }.into());
+        }
         let placement = Placement {
             device: info.device,
             ranks_per_device: info.ranks_per_device,
-            forks: if polls { forks() } else { 0 },
+            forks,
             early_trigger: options.early_trigger,
+            programmatic_launch: options.programmatic_launch,
             one_grid: options.one_grid,
         };
         let max_tokens = options.max_tokens as u64;
@@ -209,6 +213,7 @@ fn agreement(
         ("set of variants", variants.join("; ")),
         ("`exchange_tokens`", region.map_or(0, |k| k.slots).to_string()),
         ("`early_trigger`", options.early_trigger.to_string()),
+        ("`programmatic_launch`", options.programmatic_launch.to_string()),
         ("`lazy`", options.lazy.to_string()),
         ("`one_grid`", options.one_grid.to_string()),
         ("number of ranks per device", placement.ranks_per_device.to_string()),

@@ -60,8 +60,10 @@ SEAMLINE_DEVICE void store_cluster(float* p, u32 rank, float x) {
 }
 
 // Global memory. An access moves 16 or 8 bytes from or to the words at `w`, or 4, 2 or 1 bytes. Each is predicated: one
-// that is off touches nothing and reads zero, without a branch. `const` loads read what nobody writes during the
-// kernel; the others may follow a store of this thread.
+// that is off touches nothing and reads zero, without a branch. `const` loads read, once, what this kernel does not
+// write; the others may follow a store of this thread. None is `.nc`: PTX wants what that reads unwritten for the whole
+// kernel, and the kernel before writes a kernel's inputs while it is resident already, up to the wait. So an `.nc` load
+// may lawfully be moved over the wait, either way.
 #define SEAMLINE_LOAD(name, op)                                                                      \
   SEAMLINE_DEVICE void name##16(u32 * w, const void* p, bool on) {                                   \
     w[0] = w[1] = w[2] = w[3] = 0;                                                                   \
@@ -93,17 +95,17 @@ SEAMLINE_DEVICE void store_cluster(float* p, u32 rank, float x) {
                  : "memory");                                                                        \
     return v;                                                                                        \
   }
-SEAMLINE_LOAD(load_const, "ld.global.nc.L1::no_allocate")
+SEAMLINE_LOAD(load_const, "ld.global.L1::no_allocate")
 SEAMLINE_LOAD(load, "ld.global")
 // An index, or a value per token or expert: many threads read it.
 SEAMLINE_DEVICE u32 load_index4(const void* p) {
   u32 v;
-  asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
   return v;
 }
 SEAMLINE_DEVICE u16 load_index2(const void* p) {
   u16 v;
-  asm volatile("ld.global.nc.u16 %0, [%1];" : "=h"(v) : "l"(p) : "memory");
+  asm volatile("ld.global.u16 %0, [%1];" : "=h"(v) : "l"(p) : "memory");
   return v;
 }
 

@@ -74,10 +74,10 @@ fn dims_that_do_not_fit() {
 #[test]
 fn row_strides_that_do_not_fit() {
     let with = |argument, stride| prepare(&options().row_stride(argument, stride));
-    assert_error!(with("gemma", 64), ErrorKind::Bind(_), "no argument `gemma`", "`rows`", "`sum_out`");
-    assert_error!(with("scale", 64), ErrorKind::Bind(_), "`scale`", "[T]", "no row stride");
-    assert_error!(with("map", 3), ErrorKind::Bind(_), "row stride of `map`", "is 3", "4..=", "[T, K]");
-    assert_error!(with("rows", 7), ErrorKind::Bind(_), "row stride of `rows`", "is 7", "[P, H]");
+    assert_error!(with("gemma", 64), ErrorKind::Bind { .. }, "no argument `gemma`", "`rows`", "`sum_out`");
+    assert_error!(with("scale", 64), ErrorKind::Bind { .. }, "`scale`", "[T]", "no row stride");
+    assert_error!(with("map", 3), ErrorKind::Bind { .. }, "row stride of `map`", "is 3", "4..=", "[T, K]");
+    assert_error!(with("rows", 7), ErrorKind::Bind { .. }, "row stride of `rows`", "is 7", "[P, H]");
 }
 
 /// Exchanges through memory; never gets as far as to compile.

@@ -254,6 +254,23 @@ fn an_early_trigger_changes_no_bit() {
 }
 
 #[test]
+fn a_launch_that_is_not_programmatic_changes_no_bit() {
+    let Some(gpu) = gpu() else { return };
+    for ranks in [1, 4] {
+        let options = Prepare::new(8).programmatic_launch(false);
+        let fixture = Fixture::new(&gpu, Seam::GRAPH, ranks, 7168, 8, &options);
+        let program = fixture.program(Presence::ALL);
+        let workload = Workload::new(&program, 8, 2, Kind::Ordinary);
+        let memory = fixture.memory(&program, &workload);
+        for launch in 0..200 {
+            fixture.launch(&program, &memory, 1 + launch % 8).unwrap();
+        }
+        fixture.launch(&program, &memory, 8).unwrap();
+        fixture.compare(&format!("N={ranks}"), &program, &fixture.expected(&program, &workload), 8, &memory);
+    }
+}
+
+#[test]
 fn stray_rows_are_counted() {
     let Some(gpu) = gpu() else { return };
     let fixture = Fixture::new(&gpu, Seam::GRAPH, 2, 2048, 8, &Prepare::new(8));

@@ -7,6 +7,7 @@
 mod arithmetic;
 mod bits;
 mod covering;
+mod device;
 mod exchange;
 mod fork;
 mod input;

@@ -3,10 +3,12 @@
 mod bundle;
 mod cargo;
 mod demo;
+mod nvdisasm;
 mod nvrtc;
 mod report;
 mod suites;
 mod test;
+mod wheel;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -20,7 +22,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Checks everything: format, lints, tests, docs. Provides NVRTC where there is none.
+    /// Checks everything: format, lints, tests, docs. Provides NVRTC and nvdisasm where there are none.
     Test,
     /// Runs the Kimi-K2.5 seam end to end: on the GPU where there is one, else on the CPU.
     Demo {

@@ -4,15 +4,19 @@
 //! links the library would build half the workspace before it starts, and the pinned wheel is what the tests were made with.
 
 use crate::cargo::target;
-use anyhow::{Context, Result, bail};
+use crate::wheel::Wheel;
+use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The environment variable by which seamline finds NVRTC before anything else.
 pub const VARIABLE: &str = "SEAMLINE_NVRTC_PATH";
 
 /// Pinned: register budgets are of this version, and a later wheel must not change what a test says.
-const WHEEL: &str = "nvidia-cuda-nvrtc==13.0.88";
+const WHEEL: Wheel = Wheel {
+    requirement: "nvidia-cuda-nvrtc==13.0.88",
+    megabytes: 90,
+    hint: "install a CUDA toolkit and set SEAMLINE_NVRTC_PATH to the folder of its libnvrtc",
+};
 
 /// An NVRTC on this machine.
 pub struct Nvrtc {
@@ -28,9 +32,13 @@ pub fn provide() -> Result<Nvrtc> {
         return Ok(found);
     }
     let into = target().join("nvrtc");
-    install(&into)?;
+    WHEEL.install(&into)?;
     let folder = in_wheel(&into).with_context(|| {
-        format!("`{WHEEL}` left no libnvrtc in {}: remove that folder and try again", into.display())
+        format!(
+            "`{}` left no libnvrtc in {}: remove that folder and try again",
+            WHEEL.requirement,
+            into.display()
+        )
     })?;
     Ok(Nvrtc { folder, origin: "PyPI" })
 }
@@ -69,32 +77,3 @@ fn holds_nvrtc(folder: &Path) -> bool {
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
     names.map(|entry| entry.file_name()).any(|name| name.to_string_lossy().starts_with("libnvrtc.so"))
 }
-
-fn install(into: &Path) -> Result<()> {
-    // Not among the results: `cargo xtask nvrtc` prints a folder, for a script to take.
-    eprintln!("no NVRTC found: installing {WHEEL} into {} (90 MB)", into.display());
-    // Installed beside, then renamed: an interrupted download is not taken for an NVRTC.
-    let fresh = into.with_extension(format!("{}.new", std::process::id()));
-    let mut pip = Command::new("python3");
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile"]);
-    pip.arg("--target").arg(&fresh).arg(WHEEL);
-    let output = match pip.output() {
-        Ok(output) => output,
-        Err(error) => {
-            bail!("cannot run python3, which installs {WHEEL}: {error}; install Python with pip, or {HINT}")
-        }
-    };
-    if !output.status.success() {
-        let _ = std::fs::remove_dir_all(&fresh);
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!(
-            "pip could not install {WHEEL}: is pip there, and PyPI reachable? Otherwise {HINT}\n{}",
-            said.trim()
-        );
-    }
-    let _ = std::fs::remove_dir_all(into);
-    std::fs::rename(&fresh, into)
-        .with_context(|| format!("cannot rename {} to {}", fresh.display(), into.display()))
-}
-
-const HINT: &str = "install a CUDA toolkit and set SEAMLINE_NVRTC_PATH to the folder of its libnvrtc";

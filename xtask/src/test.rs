@@ -1,9 +1,9 @@
 //! `cargo xtask test`: everything that can be checked on this machine.
 
 use crate::cargo::cargo;
-use crate::nvrtc;
 use crate::report::{self, Counts};
 use crate::suites::{Suite, Suites};
+use crate::{nvdisasm, nvrtc};
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode};
@@ -40,6 +40,16 @@ pub fn run() -> Result<ExitCode> {
         Err(error) => {
             println!("no NVRTC: {error:#}");
             report::line("NVRTC", Counts::SKIPPED, Duration::ZERO);
+            all += Counts::SKIPPED;
+        }
+    }
+    match nvdisasm::provide() {
+        Ok(found) => {
+            tests.env(nvdisasm::VARIABLE, found);
+        }
+        Err(error) => {
+            println!("no nvdisasm: {error:#}");
+            report::line("nvdisasm", Counts::SKIPPED, Duration::ZERO);
             all += Counts::SKIPPED;
         }
     }

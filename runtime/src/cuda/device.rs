@@ -1,6 +1,6 @@
 //! What a device is, as far as kernels care.
 
-use super::DriverContext;
+use super::{DriverContext, partition};
 use crate::error::{Error, ErrorKind};
 use cudarc::driver::CudaContext;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
@@ -37,8 +37,9 @@ impl Device {
             number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         );
         supported(&name, capability)?;
-        let model =
-            DeviceModel { capability, sms: number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? };
+        context.bind_to_thread().doing(|| "binding the device's context".into())?;
+        let all = number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+        let model = DeviceModel { capability, sms: partition::multiprocessors(context, all) };
         // In kHz and bits; memory moves twice a cycle. Some devices answer zero.
         let clock = number(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?;
         let bits = number(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?;

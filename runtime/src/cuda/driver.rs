@@ -4,12 +4,27 @@ mod functions;
 
 use crate::error::{Error, ErrorKind};
 use cudarc::driver::{CudaContext, DriverError, sys};
+use libloading::Library;
 use std::ffi::CStr;
 use std::sync::{Arc, OnceLock};
 
 /// Names under which the loader may know the driver: the usual ones of cudarc's.
 const NAMES: [&str; 3] = ["libcuda.so.1", "libcuda.so", "nvcuda.dll"];
 static PRESENT: OnceLock<Result<(), ErrorKind>> = OnceLock::new();
+
+/// The driver's function `name`, if there is a driver and it has that, which kernels do not need.
+///
+/// # Safety
+/// `F` is the type of that function.
+pub(super) unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
+    static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
+    present().ok()?;
+    // SAFETY: it is loaded already, by cudarc, and its initialisers have run.
+    let open = |name: &&str| unsafe { Library::new(*name) }.ok();
+    let library = LIBRARY.get_or_init(|| NAMES.iter().find_map(open)).as_ref()?;
+    // SAFETY: the caller vouches for the type; the library is never unloaded.
+    unsafe { library.get::<F>(name.to_bytes_with_nul()) }.ok().map(|function| *function)
+}
 
 /// Whether there is a CUDA driver, with every function that kernels need. cudarc panics for want of either, so
 /// everything here asks first.
@@ -90,5 +105,19 @@ impl<T> DriverContext<T> for Result<T, DriverError> {
             }
             .into()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_that_the_driver_lacks_is_none() {
+        // SAFETY: there is no such function.
+        assert!(unsafe { function::<unsafe extern "C" fn()>(c"cuNotAFunction") }.is_none());
+        // SAFETY: the type of cuInit.
+        let init = unsafe { function::<unsafe extern "C" fn(u32) -> i32>(c"cuInit") };
+        assert_eq!(init.is_some(), present().is_ok());
     }
 }

@@ -10,6 +10,7 @@ use crate::args::signature::Argument;
 use crate::args::{Arg, Destination, Source, check, place};
 use crate::backend::{Launch, pieces};
 use crate::error::{Error, ErrorKind};
+use crate::plan::placement::Placement;
 use crate::plan::variant::Variant;
 use crate::queue::{Kind as QueueKind, Queue};
 use arrayvec::ArrayVec;
@@ -53,6 +54,12 @@ impl Config {
             cluster: ctas,
             dependent: true,
         }
+    }
+
+    /// The launch of a prepared kernel.
+    #[inline]
+    pub(super) fn planned(placement: &Placement, shape: &LaunchShape) -> Config {
+        Config { dependent: placement.programmatic_launch, ..Config::of(shape) }
     }
 }
 
@@ -128,7 +135,7 @@ pub unsafe fn launch_raw(
 
 /// A launch that has passed every check.
 pub(super) struct Ready<'a> {
-    code: &'a CudaCode,
+    pub(super) code: &'a CudaCode,
     functions: &'a [CudaFunction],
     rank: u32,
     pub(super) tokens: u64,
@@ -201,12 +208,13 @@ impl<'a> Ready<'a> {
         for (first, tokens) in pieces(self.tokens, self.tokens_per_kernel) {
             let step = self.variant.step(tokens);
             let mut words = self.pack(first, tokens);
+            let config = Config::planned(&self.code.placement, &step.shape(tokens));
             let function = self.function(step.entry).cu_function();
             // SAFETY: the context is current (`new`), and function and stream are its own; the words are
             // packed from the list that the kernel's parameter was generated from; the arguments were checked
             // against what the kernel accesses, and borrowed from the caller or vouched for by the maker of a
             // raw one, and its own memory lives until the group, when it ends, has waited for it.
-            unsafe { launch_raw(function, &Config::of(&step.shape(tokens)), self.stream, &mut words) }
+            unsafe { launch_raw(function, &config, self.stream, &mut words) }
                 .doing(|| format!("launching `{}`", self.variant.module().entries[step.entry].name))?;
         }
         Ok(())
@@ -217,7 +225,7 @@ impl<'a> Ready<'a> {
         let step = self.variant.step(tokens);
         DriverLaunch {
             function: self.function(step.entry).cu_function(),
-            config: Config::of(&step.shape(tokens)),
+            config: Config::planned(&self.code.placement, &step.shape(tokens)),
             args: self.pack(first, tokens).to_vec(),
         }
     }
@@ -359,4 +367,43 @@ pub(super) fn same_context(
     let device =
         |context: &CudaContext| format!("device {} (context {:p})", context.ordinal(), context.cu_ctx());
     Err(ErrorKind::Device { what: what(), expected: device(ours), got: device(other) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seamline_codegen::schedule::DeviceModel;
+
+    /// What the driver is told, by the attributes' ids.
+    fn attributes(config: &Config) -> Vec<AttributeId> {
+        let mut prepared = Prepared::new(config, std::ptr::null_mut());
+        let config = prepared.config();
+        assert!(std::ptr::eq(config.attrs, prepared.attributes.as_ptr()));
+        prepared.attributes[..config.numAttrs as usize].iter().map(|attribute| attribute.id).collect()
+    }
+
+    #[test]
+    fn a_launch_is_programmatic_unless_prepare_says_otherwise() {
+        const CLUSTER: AttributeId = AttributeId::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        const DEPENDENT: AttributeId = AttributeId::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        let program = crate::plan::variant::tests::program(7168, 1, false);
+        for (programmatic_launch, expected) in
+            [(true, [vec![CLUSTER, DEPENDENT], vec![DEPENDENT]]), (false, [vec![CLUSTER], vec![]])]
+        {
+            let placement = Placement {
+                device: DeviceModel::H200,
+                ranks_per_device: 1,
+                forks: 0,
+                early_trigger: false,
+                programmatic_launch,
+                one_grid: false,
+            };
+            let variant = Variant::new(program.clone(), 4096, &placement);
+            // A cluster for each of few tokens, a block for each of many.
+            for (tokens, expected) in [1, 4096].into_iter().zip(expected) {
+                let shape = variant.step(tokens).shape(tokens);
+                assert_eq!(attributes(&Config::planned(&placement, &shape)), expected, "T={tokens}");
+            }
+        }
+    }
 }

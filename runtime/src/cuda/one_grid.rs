@@ -23,7 +23,8 @@ pub(super) fn queue(all: &[Ready<'_>]) -> Result<(), Error> {
         let arguments = first.words(2 * words.len() as u64)?;
         let doing = || format!("launching `{}` for all ranks in one grid", variant.program().name);
         let step = variant.step(tokens);
-        let config = Config { rows: all.len() as u32, ..Config::of(&step.shape(tokens)) };
+        let config =
+            Config { rows: all.len() as u32, ..Config::planned(&first.code.placement, &step.shape(tokens)) };
         // One-grid entries follow the others, in the same order.
         let function = first.function(variant.module().entries.len() / 2 + step.entry);
         // SAFETY: the allocation is as long as `words` and lives until the stream has been waited for; the

@@ -45,21 +45,28 @@ fn decide(placement: &Placement, tokens: u64, shape: &LaunchShape, fit: u64) -> 
     }
 }
 
-/// Clusters of `config` that the device, of `sms` multiprocessors, holds at once.
+/// Clusters of `config` that a context of `sms` multiprocessors holds at once.
 fn active_clusters(function: &CudaFunction, config: &Config, sms: u32) -> Result<u64, Error> {
+    let blocks = function.occupancy_max_active_blocks_per_multiprocessor(config.threads, 0, None);
+    let blocks = blocks.doing(|| "asking how many blocks fit".into())?;
     // The driver counts clusters for launches that have the attribute: for others it answers 0.
     if config.cluster == 1 {
-        let blocks = function.occupancy_max_active_blocks_per_multiprocessor(config.threads, 0, None);
-        return Ok(u64::from(blocks.doing(|| "asking how many blocks fit".into())?) * u64::from(sms));
+        return Ok(of_partition(u64::MAX, blocks, sms, 1));
     }
     let mut clusters = 0;
     let mut prepared = Prepared::new(config, std::ptr::null_mut());
-    let config = prepared.config();
-    // SAFETY: the function's context is current since it was loaded; `config` is complete.
-    unsafe { sys::cuOccupancyMaxActiveClusters(&mut clusters, function.cu_function(), &config) }
+    let terms = prepared.config();
+    // SAFETY: the function's context is current since it was loaded; `terms` are complete.
+    unsafe { sys::cuOccupancyMaxActiveClusters(&mut clusters, function.cu_function(), &terms) }
         .result()
         .doing(|| "asking how many clusters fit".into())?;
-    Ok(clusters.max(0) as u64)
+    Ok(of_partition(clusters.max(0) as u64, blocks, sms, config.cluster))
+}
+
+/// Of the `clusters` that the driver counts, maybe on the whole device, those that a partition of `sms` multiprocessors
+/// has room for.
+fn of_partition(clusters: u64, blocks_per_sm: u32, sms: u32, cluster: u32) -> u64 {
+    clusters.min(u64::from(blocks_per_sm) * u64::from(sms) / u64::from(cluster))
 }
 
 #[cfg(test)]
@@ -72,6 +79,7 @@ mod tests {
         ranks_per_device: 8,
         forks: 0,
         early_trigger: false,
+        programmatic_launch: true,
         one_grid: false,
     };
 
@@ -99,6 +107,14 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("8 ranks on one GPU need 32 clusters of 7 CTAs"), "{text}");
         assert!(text.contains("31 fit: use fewer ranks or forks, or a smaller `exchange_tokens`"), "{text}");
+    }
+
+    #[test]
+    fn a_partition_holds_what_its_multiprocessors_do() {
+        assert_eq!(of_partition(u64::MAX, 4, 132, 1), 528);
+        assert_eq!(of_partition(64, 4, 132, 7), 64, "the driver knows the GPCs");
+        assert_eq!(of_partition(64, 4, 16, 7), 9, "and may not know the partition");
+        assert_eq!(of_partition(64, 0, 132, 7), 0);
     }
 
     #[test]

@@ -424,6 +424,14 @@ pub enum ErrorKind {
         /// The first exchanging pattern that was prepared on the group or on one of its forks.
         pattern: String,
     },
+    /// A kernel whose successor may take the room that a fork's blocks wait for.
+    #[error(
+        "`early_trigger()` and forks exclude each other, and the group has {}: what starts early behind this kernel may be any kernel, and take the room on the device that a fork's blocks wait for; leave `early_trigger()` out, or do without forks", counted(*.forks)
+    )]
+    EarlyTriggerBesideFork {
+        /// Forks of the group.
+        forks: u32,
+    },
     /// Exchange memory that the host does not have.
     #[error(
         "the host has no {bytes} bytes for the exchange memory of one rank: give a smaller `exchange_tokens`"
@@ -554,5 +562,13 @@ fn beside(forks: u32) -> String {
         0 => String::new(),
         1 => " and as many of a fork".into(),
         _ => format!(" and as many of each of {forks} forks"),
+    }
+}
+
+/// So many forks, in words.
+fn counted(forks: u32) -> String {
+    match forks {
+        1 => "a fork".into(),
+        _ => format!("{forks} forks"),
     }
 }

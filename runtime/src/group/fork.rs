@@ -119,6 +119,9 @@ impl Rank {
     /// counts from then on, even if it is dropped. A group of one rank has nobody to poll for, and may be forked at any
     /// time. And to load code may take until the device is idle: prepare on all groups before any of them launches.
     ///
+    /// For the same reason no kernel that exchanges has an [`early_trigger`](crate::Prepare::early_trigger) on any of these
+    /// groups: its successor could be of any size, and take that room.
+    ///
     /// # Streams
     /// Ranks of both groups may share a stream if every rank queues the two groups' launches in the same order. With
     /// streams of its own each fork adds one per rank; `Group::loopback` says how many a process has room for.

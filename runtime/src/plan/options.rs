@@ -22,6 +22,7 @@ pub struct Prepare {
     pub(crate) timeout: Duration,
     pub(crate) lazy: bool,
     pub(crate) early_trigger: bool,
+    pub(crate) programmatic_launch: bool,
     pub(crate) one_grid: bool,
 }
 
@@ -40,6 +41,7 @@ impl Prepare {
             timeout: Duration::from_secs(30),
             lazy: false,
             early_trigger: false,
+            programmatic_launch: true,
             one_grid: false,
         }
     }
@@ -124,9 +126,32 @@ impl Prepare {
     /// Lets the next kernel on the stream start right after this one has begun, if it is launched as a
     /// dependent. That kernel must itself wait (`griddepcontrol.wait`) before it touches what this one
     /// writes.
+    ///
+    /// # Nothing else on the device may wait for a peer
+    /// The successor takes the device's room while it waits, whatever it is: a GEMM fills all of it. Where another
+    /// collective on another stream has blocks yet to place, they find none until this launch has ended, and so do those
+    /// of its peers: on one GPU it is starved behind this launch, on the next this launch behind it, and neither ends. So
+    /// `prepare` refuses the early trigger on a group with [forks](crate::Rank::fork). What it cannot see is the caller's to
+    /// keep away: NCCL, DeepEP or another library's collective on another stream of the device, at the same time as
+    /// launches with an early trigger.
     #[must_use]
     pub const fn early_trigger(mut self) -> Prepare {
         self.early_trigger = true;
+        self
+    }
+
+    /// Whether a kernel is launched as a programmatic dependent (PDL), and so may begin before the kernel in front of it
+    /// has ended; true unless given. Without it a launch begins when all that was queued before has ended, which costs
+    /// about a microsecond.
+    ///
+    /// Turn it off where a kernel stands between two of these launches that is itself launched with PDL and never waits
+    /// (`griddepcontrol.wait`). A wait covers the kernel just before, and what that one has waited for. So a kernel that
+    /// does not wait may end while the launch in front of it runs, and the next launch would take that one for over:
+    /// it reads epochs that are yet to be advanced, and ranks fall a round apart. A kernel in between without PDL, or one
+    /// that waits, does no harm; nor does what is on other streams.
+    #[must_use]
+    pub const fn programmatic_launch(mut self, on: bool) -> Prepare {
+        self.programmatic_launch = on;
         self
     }
 

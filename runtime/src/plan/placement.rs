@@ -11,6 +11,9 @@ pub(crate) struct Placement {
     /// Forks whose kernels poll beside this one.
     pub(crate) forks: u32,
     pub(crate) early_trigger: bool,
+    /// With programmatic dependent launch.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "hosts know no launch attributes"))]
+    pub(crate) programmatic_launch: bool,
     /// All ranks of a device in one grid.
     pub(crate) one_grid: bool,
 }

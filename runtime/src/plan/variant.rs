@@ -167,6 +167,7 @@ pub(crate) mod tests {
                     ranks_per_device: per_device,
                     forks,
                     early_trigger,
+                    programmatic_launch: true,
                     one_grid: false,
                 };
                 let planner = placement.planner(&program);
