@@ -66,7 +66,7 @@ impl Show {
         let graph = self.target.graph()?;
         let program = self.target.program(&graph)?;
         let planner = Planner::new(&program, DeviceModel::H200, 1, false);
-        self.check_schedule(planner.schedule().name())?;
+        self.check_schedule(planner.schedule(1).name())?;
         let launches: Vec<Launch> = self
             .tokens
             .iter()

@@ -5,12 +5,13 @@ use crate::executor::HostKernel;
 use crate::explain::Explanation;
 use crate::group::{Backend, Rank};
 use crate::launch;
-use crate::pack::{Addresses, Packing};
+use crate::pack::{Addresses, Packing, Values, Words};
 use crate::pattern::{Bundle, Pattern};
 use crate::plan::Plan;
 use crate::queue::Queue;
 use crate::region::Region;
 use crate::status::Status;
+use crate::variant::Step;
 use seamline_codegen::abi;
 use std::any::Any;
 use std::fmt;
@@ -37,9 +38,10 @@ pub struct Kernel<P> {
 pub(crate) struct Inner {
     pub(crate) rank: Rank,
     pub(crate) plan: Plan,
-    /// Per variant.
-    pub(crate) packings: Vec<Packing>,
-    pub(crate) region: Option<Arc<Region>>,
+    /// Per variant and region; one per variant without regions.
+    packings: Vec<Vec<Packing>>,
+    /// In the plan's order.
+    pub(crate) regions: Vec<Arc<Region>>,
     pub(crate) runner: Runner,
 }
 
@@ -55,22 +57,26 @@ impl Inner {
     pub(crate) fn new(rank: &Rank, plan: Plan) -> Result<Arc<Inner>, Error> {
         let group = &rank.group;
         let exchanging = plan.variants.iter().map(|v| v.program()).find(|p| p.exchanges());
-        let region = match (&plan.region, exchanging) {
-            (Some(key), Some(program)) => Some(group.region(program, key)?),
-            _ => None,
-        };
-        let addresses = Addresses {
+        let region = |key| exchanging.map(|program| group.region(program, key));
+        let regions = plan.regions.iter().filter_map(region).collect::<Result<Vec<_>, Error>>()?;
+        let addresses = |region: Option<&Arc<Region>>| Addresses {
             rank: rank.index,
             status: rank.control().status.address(),
             host_status: rank.control().mirror.address(),
             regions: region.iter().flat_map(|r| &r.ranks).map(|r| r.slots.address()).collect(),
-            epochs: region.as_ref().map_or(0, |r| r.ranks[rank.index as usize].epochs.address()),
-            generation_bytes: region.as_ref().map_or(0, |r| r.generation_bytes),
+            epochs: region.map_or(0, |r| r.ranks[rank.index as usize].epochs.address()),
+            generation_bytes: region.map_or(0, |r| r.layout.generation_bytes(r.slots)),
             timeout_ns: plan.timeout.as_nanos().try_into().unwrap_or(u64::MAX),
         };
-        let packing =
-            |v: &crate::Variant| Packing::new(&abi::slots(v.program()), &plan.arguments, &addresses);
-        let packings = plan.variants.iter().map(packing).collect();
+        let all: Vec<Addresses> = match regions.is_empty() {
+            true => vec![addresses(None)],
+            false => regions.iter().map(|region| addresses(Some(region))).collect(),
+        };
+        let packings = |v: &crate::Variant| {
+            let slots = abi::slots(v.program());
+            all.iter().map(|addresses| Packing::new(&slots, &plan.arguments, addresses)).collect()
+        };
+        let packings = plan.variants.iter().map(packings).collect();
         let runner = match &group.backend {
             Backend::Host(host) => {
                 Runner::Host(host.compiled(&plan.agreement, || host.executor().compile(&plan.variants))?)
@@ -78,7 +84,19 @@ impl Inner {
             #[cfg(feature = "cuda")]
             Backend::Cuda(cuda) => Runner::Cuda(cuda.kernel(&plan)?),
         };
-        Ok(Arc::new(Inner { rank: rank.clone(), plan, packings, region, runner }))
+        Ok(Arc::new(Inner { rank: rank.clone(), plan, packings, regions, runner }))
+    }
+
+    /// The argument words of a step of a variant, for `tokens` tokens from `first` on.
+    #[inline]
+    pub(crate) fn pack(
+        &self,
+        variant: usize,
+        step: &Step,
+        values: &Values,
+        (first, tokens): (u64, u64),
+    ) -> Words {
+        self.packings[variant][step.region].pack(values, first, tokens)
     }
 
     /// The most that the device's memory can move, where that is known.
@@ -139,7 +157,7 @@ impl<P> Kernel<P> {
     /// Bytes of exchange memory that its rank holds for it. Kernels of one group with the same hidden size
     /// and wire dtype share it.
     pub fn memory(&self) -> u64 {
-        self.inner.region.as_ref().map_or(0, |r| r.bytes_per_rank())
+        self.inner.regions.iter().map(|r| r.bytes_per_rank()).sum()
     }
 
     /// How `tokens` tokens are launched, and what that costs at least. More than [`max_tokens`](Kernel::max_tokens) are

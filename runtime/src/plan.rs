@@ -26,7 +26,8 @@ pub(crate) struct Plan {
     pub(crate) max_tokens: usize,
     /// Tokens of one kernel; more run as several.
     pub(crate) tokens_per_launch: u64,
-    pub(crate) region: Option<RegionKey>,
+    /// What it exchanges through: one for each of its schedules that does.
+    pub(crate) regions: Vec<RegionKey>,
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "hosts hold any number of clusters"))]
     pub(crate) site: Site,
     pub(crate) timeout: Duration,
@@ -59,39 +60,36 @@ impl Plan {
             one_grid: options.one_grid,
         };
         let max_tokens = options.max_tokens as u64;
-        let region =
-            programs.iter().map(|(_, p)| p).find(|p| p.exchanges() && rank.exchanges_through_memory()).map(
-                |p| {
-                    let few = max_tokens.next_power_of_two().min(EXCHANGE_TOKENS);
-                    RegionKey {
-                        schedule: site.planner(p).schedule(),
-                        hidden: p.dims.hidden,
-                        wire: p.dims.wire,
-                        slots: options.exchange_tokens.map_or(few, |t| t as u64),
-                    }
-                },
-            );
+        let few = max_tokens.next_power_of_two().min(EXCHANGE_TOKENS);
+        let slots = options.exchange_tokens.map_or(few, |t| t as u64);
+        let exchanging = programs.iter().find(|(_, p)| p.exchanges() && rank.exchanges_through_memory());
+        let regions = exchanging.map_or_else(Vec::new, |(_, p)| {
+            let schedules = site.planner(p).schedules().into_iter().map(|(_, schedule)| schedule);
+            RegionKey::of_schedules(schedules, &p.dims, slots)
+        });
         // Ranks may launch different variants together, so all are cut alike.
         let fits = programs.iter().map(|(_, p)| site.planner(p).tokens_per_launch()).min().unwrap_or(1);
-        let tokens_per_launch = match &region {
-            Some(key) => fits.min(key.slots),
-            None if rank.exchanges_through_memory() => fits,
-            None => u64::MAX,
+        let tokens_per_launch = match regions.is_empty() {
+            false => fits.min(slots),
+            true if rank.exchanges_through_memory() => fits,
+            true => u64::MAX,
         };
         let most = tokens_per_launch.min(max_tokens);
-        let agreement = Agreement::new(graph, &programs, options, &site, region.as_ref());
+        let agreement = Agreement::new(graph, &programs, options, &site, &regions);
         let late = programs.iter().flat_map(|(_, p)| p.read_after_exchange());
         let shared_inputs = late.filter(|p| graph.param(*p).optional).collect();
         let arguments = arguments(graph, &programs[0].1);
-        let variants =
-            programs.into_iter().map(|(present, p)| Variant::new(p, present, most, &site)).collect();
+        let variants = programs
+            .into_iter()
+            .map(|(present, p)| Variant::new(p, present, most, &site, &regions))
+            .collect();
         Ok(Plan {
             graph,
             arguments,
             variants,
             max_tokens: options.max_tokens,
             tokens_per_launch,
-            region,
+            regions,
             site,
             timeout: options.timeout,
             lazy: options.lazy,
@@ -176,7 +174,7 @@ impl Agreement {
         programs: &[(Presence, Program)],
         options: &Prepare,
         site: &Site,
-        region: Option<&RegionKey>,
+        regions: &[RegionKey],
     ) -> Agreement {
         let dims = &programs[0].1.dims;
         let hash: String = graph.fingerprint()[..8].iter().map(|b| format!("{b:02x}")).collect();
@@ -192,7 +190,7 @@ impl Agreement {
             ("`wire`", dtype(dims.wire)),
             ("`max_tokens`", options.max_tokens.to_string()),
             ("set of variants", variants.join("; ")),
-            ("`exchange_tokens`", region.map_or(0, |k| k.slots).to_string()),
+            ("`exchange_tokens`", regions.first().map_or(0, |k| k.slots).to_string()),
             ("`early_trigger`", options.early_trigger.to_string()),
             ("`lazy`", options.lazy.to_string()),
             ("`one_grid`", options.one_grid.to_string()),

@@ -6,9 +6,9 @@
 
 use crate::error::Error;
 use crate::memory::Memory;
-use seamline_codegen::abi::{EMPTY_WORD, GENERATIONS, generation_bytes, wire_row_bytes};
-use seamline_codegen::schedule::Schedule;
-use seamline_codegen::{DType, Program};
+use seamline_codegen::abi::EMPTY_WORD;
+use seamline_codegen::schedule::{Layout, Schedule};
+use seamline_codegen::{DType, Dims, Program};
 
 /// What decides a region's layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,12 +20,30 @@ pub(crate) struct RegionKey {
     pub(crate) slots: u64,
 }
 
+impl RegionKey {
+    /// The regions of a kernel that `schedules` run, one each, with so many slots.
+    pub(crate) fn of_schedules(
+        schedules: impl Iterator<Item = Schedule>,
+        dims: &Dims,
+        slots: u64,
+    ) -> Vec<RegionKey> {
+        let mut keys = Vec::new();
+        for schedule in schedules {
+            let key = RegionKey { schedule, hidden: dims.hidden, wire: dims.wire, slots };
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        keys
+    }
+}
+
 /// The exchange memory of all local ranks.
 #[derive(Debug)]
 pub(crate) struct Region {
-    pub(crate) generation_bytes: u64,
-    /// Bytes of one rank's row in a slot.
-    pub(crate) row_bytes: u64,
+    pub(crate) layout: Layout,
+    /// Tokens that it holds.
+    pub(crate) slots: u64,
     /// By rank.
     pub(crate) ranks: Vec<RankRegion>,
 }
@@ -44,18 +62,15 @@ impl Region {
         key: &RegionKey,
         allocate: impl Fn(u32, u64, u32) -> Result<Memory, Error>,
     ) -> Result<Region, Error> {
-        let generation_bytes = generation_bytes(program, key.slots);
+        let layout = key.schedule.layout(program);
         let rank = |rank| {
             Ok(RankRegion {
-                slots: allocate(rank, GENERATIONS * generation_bytes / 4, EMPTY_WORD)?,
+                slots: allocate(rank, layout.bytes(key.slots) / 4, EMPTY_WORD)?,
                 epochs: allocate(rank, key.slots, 0)?,
             })
         };
-        Ok(Region {
-            generation_bytes,
-            row_bytes: wire_row_bytes(program),
-            ranks: (0..program.dims.ranks).map(rank).collect::<Result<_, Error>>()?,
-        })
+        let ranks = (0..program.dims.ranks).map(rank).collect::<Result<_, Error>>()?;
+        Ok(Region { ranks, layout, slots: key.slots })
     }
 
     /// As if no launch had been.

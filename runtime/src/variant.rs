@@ -1,7 +1,8 @@
 //! A kernel for one set of optional inputs: its program, its source, and how launches are shaped.
 
+use crate::region::RegionKey;
 use seamline_codegen::emit::{Module, Target, emit};
-use seamline_codegen::schedule::{DeviceModel, Geometry, LaunchShape, Planner, Range, Schedule};
+use seamline_codegen::schedule::{DeviceModel, Geometry, LaunchShape, Planner, Range};
 use seamline_codegen::{Graph, ParamId, Presence, Program};
 use std::sync::OnceLock;
 
@@ -10,7 +11,6 @@ use std::sync::OnceLock;
 pub struct Variant {
     program: Program,
     present: Presence,
-    schedule: Schedule,
     target: Target,
     module: OnceLock<Module>,
     steps: Vec<Step>,
@@ -22,6 +22,8 @@ pub(crate) struct Step {
     pub(crate) up_to: u64,
     /// Index into the module's entries.
     pub(crate) entry: usize,
+    /// Index into the kernel's regions; 0 where it has none.
+    pub(crate) region: usize,
     pub(crate) geometry: Geometry,
     /// Clusters of the grid; `None` for one per token.
     pub(crate) clusters: Option<u32>,
@@ -53,23 +55,23 @@ impl Site {
 
 impl Variant {
     /// For launches of up to `most` tokens each.
-    pub(crate) fn new(program: Program, present: Presence, most: u64, site: &Site) -> Variant {
+    pub(crate) fn new(
+        program: Program,
+        present: Presence,
+        most: u64,
+        site: &Site,
+        regions: &[RegionKey],
+    ) -> Variant {
         let planner = site.planner(&program);
-        let schedule = planner.schedule();
         let geometries = planner.geometries(most);
-        let steps = steps(&planner, &geometries, most);
+        let steps = steps(&planner, &geometries, most, regions);
         let target = Target { geometries, early_trigger: site.early_trigger, one_grid: site.one_grid };
-        Variant { program, present, schedule, target, module: OnceLock::new(), steps }
+        Variant { program, present, target, module: OnceLock::new(), steps }
     }
 
     /// The graph bound to this variant's dims.
     pub fn program(&self) -> &Program {
         &self.program
-    }
-
-    /// The schedule that runs it.
-    pub fn schedule(&self) -> Schedule {
-        self.schedule
     }
 
     /// The generated source and its entries.
@@ -100,7 +102,7 @@ impl Variant {
 }
 
 /// The ranges of token counts, with what a launch needs to know of each.
-fn steps(planner: &Planner<'_>, geometries: &[Geometry], most: u64) -> Vec<Step> {
+fn steps(planner: &Planner<'_>, geometries: &[Geometry], most: u64, regions: &[RegionKey]) -> Vec<Step> {
     let step = |range: Range| {
         let clusters = |tokens: u64| planner.shape(tokens).clusters;
         let one_per_token =
@@ -108,6 +110,7 @@ fn steps(planner: &Planner<'_>, geometries: &[Geometry], most: u64) -> Vec<Step>
         Step {
             up_to: range.up_to,
             entry: geometries.iter().position(|g| *g == range.geometry).unwrap_or(0),
+            region: regions.iter().position(|r| r.schedule == range.geometry.schedule).unwrap_or(0),
             geometry: range.geometry,
             clusters: (!one_per_token).then_some(clusters(range.from)),
         }
@@ -177,7 +180,7 @@ mod tests {
                 };
                 let planner = site.planner(&program);
                 let most = planner.tokens_per_launch().min(3000);
-                let variant = Variant::new(program.clone(), Presence::ALL, most, &site);
+                let variant = Variant::new(program.clone(), Presence::ALL, most, &site, &[]);
                 for tokens in 1..=most {
                     let step = variant.step(tokens);
                     assert_eq!(step.shape(tokens), planner.shape(tokens), "H={hidden} N={ranks} T={tokens}");

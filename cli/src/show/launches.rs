@@ -1,7 +1,7 @@
 //! Which launch a number of tokens becomes.
 
 use crate::table::Table;
-use seamline_codegen::schedule::{EXCHANGE_TOKENS, Geometry, LaunchShape, Planner, Schedule};
+use seamline_codegen::schedule::{EXCHANGE_TOKENS, Geometry, LaunchShape, Planner};
 use serde::Serialize;
 
 /// The launch for some number of tokens.
@@ -44,9 +44,9 @@ impl Launch {
 
 /// Tokens of one launch, with exchange memory of the default size.
 pub fn most(planner: &Planner<'_>) -> u64 {
-    match planner.schedule() {
-        Schedule::OneShot => planner.tokens_per_launch().min(EXCHANGE_TOKENS),
-        _ => planner.tokens_per_launch(),
+    match planner.schedules().iter().any(|(_, schedule)| schedule.def().hops > 0) {
+        true => planner.tokens_per_launch().min(EXCHANGE_TOKENS),
+        false => planner.tokens_per_launch(),
     }
 }
 

@@ -50,6 +50,6 @@ pub fn bare<P: Pattern>(
     Ok(Bare {
         function: ready.functions[step.entry].cu_function(),
         config: Config::of(&step.shape(tokens)),
-        args: kernel.packings[ready.variant].pack(&ready.values, first, tokens).to_vec(),
+        args: kernel.pack(ready.variant, step, &ready.values, (first, tokens)).to_vec(),
     })
 }

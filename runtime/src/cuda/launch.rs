@@ -156,7 +156,7 @@ pub(crate) fn launch_all(
         return Err(ErrorKind::Count { what: "queues", expected: kernels.len(), got: queues.len() }.into());
     }
     let one_grid = kernels[0].plan.site.one_grid;
-    if kernels[0].region.is_some() && !one_grid {
+    if !kernels[0].regions.is_empty() && !one_grid {
         for (second, queue) in queues.iter().enumerate() {
             let handle = Handle::of(*queue)?.number();
             let same = |q: &Queue<'_>| Handle::of(*q).is_ok_and(|q| q.number() == handle);
@@ -215,7 +215,7 @@ impl<'a> Ready<'a> {
         group.context().bind_to_thread().doing(|| "binding the rank's context".into())?;
         let functions = cuda.functions(kernel, variant, stream.raw)?;
         // What exchanges nothing may be on any stream.
-        let handle = kernel.region.is_some().then(|| Handle::of(queue)).transpose()?;
+        let handle = (!kernel.regions.is_empty()).then(|| Handle::of(queue)).transpose()?;
         if let Some(handle) = handle {
             group.streams().check(kernel.rank.index, handle, kernel.plan.site.one_grid)?;
         }
@@ -250,10 +250,9 @@ impl<'a> Ready<'a> {
     #[inline]
     fn queue(self) -> Result<(), Error> {
         let variant = &self.kernel.plan.variants[self.variant];
-        let packing = &self.kernel.packings[self.variant];
         for (first, tokens) in pieces(self.kernel, self.tokens) {
             let step = variant.step(tokens);
-            let mut words = packing.pack(&self.values, first, tokens);
+            let mut words = self.kernel.pack(self.variant, step, &self.values, (first, tokens));
             let function = self.functions[step.entry].cu_function();
             // SAFETY: the context is current (`new`), and function and stream are its own; the words are
             // packed from the list that the kernel's parameter was generated from; the arguments were checked

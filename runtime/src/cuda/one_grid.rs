@@ -18,12 +18,11 @@ pub(super) fn queue(all: &[Ready<'_>]) -> Result<(), Error> {
     }
     let variant = &first.kernel.plan.variants[first.variant];
     for (token, tokens) in pieces(first.kernel, first.tokens) {
-        let pack =
-            |ready: &Ready<'_>| ready.kernel.packings[ready.variant].pack(&ready.values, token, tokens);
+        let step = variant.step(tokens);
+        let pack = |ready: &Ready<'_>| ready.kernel.pack(ready.variant, step, &ready.values, (token, tokens));
         let words: Vec<u64> = all.iter().flat_map(pack).collect();
         let arguments = group(first.kernel).words(2 * words.len() as u64, 0)?;
         let doing = || format!("launching `{}` for all ranks in one grid", variant.program().name);
-        let step = variant.step(tokens);
         let config = Config { rows: all.len() as u32, ..Config::of(&step.shape(tokens)) };
         // One-grid entries follow the others, in the same order.
         let function = &first.functions[variant.module().entries.len() / 2 + step.entry];

@@ -10,14 +10,11 @@ use crate::error::{Error, ErrorKind};
 use crate::plan::Plan;
 use crate::variant::{Site, Variant};
 use cudarc::driver::{CudaFunction, sys};
-use seamline_codegen::schedule::{LaunchShape, Schedule, launches_at_once};
+use seamline_codegen::schedule::{LaunchShape, launches_at_once};
 
 /// Refuses what would not fit.
 pub(super) fn check(plan: &Plan, variant: &Variant, loaded: &Loaded) -> Result<(), Error> {
-    if variant.schedule() == Schedule::Local {
-        return Ok(());
-    }
-    for step in variant.steps() {
+    for step in variant.steps().iter().filter(|step| step.geometry.schedule.def().hops > 0) {
         let shape = step.shape(step.up_to);
         let fit = active_clusters(&loaded.functions[step.entry], &Config::of(&shape), plan.site.device.sms)?;
         decide(&plan.site, step.up_to, &shape, fit)?;
@@ -65,7 +62,7 @@ fn active_clusters(function: &CudaFunction, config: &Config, sms: u32) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seamline_codegen::schedule::{DeviceModel, Geometry};
+    use seamline_codegen::schedule::{DeviceModel, Geometry, Schedule};
 
     const SITE: Site = Site {
         device: DeviceModel::H200,

@@ -74,9 +74,10 @@ fn run(host: &dyn HostKernel, kernels: &[&Inner], bound: &[Bound<'_>], tokens: u
                 bound,
                 first_token: first,
                 tokens,
-                words: kernel.packings[bound.variant_index].pack(&bound.values, first, tokens).to_vec(),
+                words: kernel.pack(bound.variant_index, step, &bound.values, (first, tokens)).to_vec(),
                 shape: step.shape(tokens),
                 entry: step.entry,
+                region: step.region,
             });
         }
     }
@@ -177,7 +178,7 @@ impl<'a> Bound<'a> {
         }
     }
 
-    pub(crate) fn spans(&self, first: u64, tokens: u64) -> Vec<Span<'_>> {
+    pub(crate) fn spans(&self, region: usize, first: u64, tokens: u64) -> Vec<Span<'_>> {
         let mut spans = Vec::new();
         for (argument, value) in self.arguments().filter(|(a, v)| a.kind != Kind::Scalar && v.len > 0) {
             let (start, bytes) = Self::touched(argument, value, first, tokens);
@@ -193,7 +194,7 @@ impl<'a> Bound<'a> {
         for (name, memory) in [("status", &control.status), ("host_status", &control.mirror)] {
             spans.push(Span { name, start: memory.address(), bytes: memory.bytes(), usage: Usage::Control });
         }
-        let Some(region) = &self.kernel.region else { return spans };
+        let Some(region) = self.kernel.regions.get(region) else { return spans };
         let own = &region.ranks[self.rank as usize];
         let whole = |name, memory: &crate::memory::Memory, usage| Span {
             name,
@@ -204,18 +205,12 @@ impl<'a> Bound<'a> {
         spans.push(whole("epochs", &own.epochs, Usage::Control));
         spans.push(whole("region", &own.slots, Usage::Inbox));
         for (rank, peer) in region.ranks.iter().enumerate() {
-            // A slot holds a row from every rank; this one's is where its index says.
-            let skip = u64::from(self.rank) * region.row_bytes;
-            spans.push(Span {
+            spans.extend(region.layout.outboxes(self.rank, region.slots).map(|outbox| Span {
                 name: "region",
-                start: peer.slots.address() + skip,
-                bytes: peer.slots.bytes() - skip,
-                usage: Usage::Outbox {
-                    rank: rank as u32,
-                    row: region.row_bytes,
-                    stride: region.row_bytes * region.ranks.len() as u64,
-                },
-            });
+                start: peer.slots.address() + outbox.start,
+                bytes: outbox.bytes,
+                usage: Usage::Outbox { rank: rank as u32, row: outbox.piece, stride: outbox.stride },
+            }));
         }
         spans
     }

@@ -4,7 +4,7 @@
 use seamline_codegen::abi::{self, Slot};
 use seamline_codegen::emit::{Module, Target, emit};
 use seamline_codegen::reference::{Buffer, RankOutputs};
-use seamline_codegen::schedule::{DeviceModel, Geometry, LaunchShape, Planner};
+use seamline_codegen::schedule::{DeviceModel, Geometry, LaunchShape, Planner, Schedule};
 use seamline_codegen::workload::{Argument, Workload};
 use seamline_codegen::{DType, Dims, OutputId, ParamId, Presence, Program, Request, Role};
 use seamline_sim::{DEVICE_LAYER, Launch, Library, Options, Range, Report, SimError, Source, Usage};
@@ -88,7 +88,7 @@ impl Group {
         let text = change(module.with_device(DEVICE_LAYER));
         let entries = module.entries.iter().map(|e| e.name.as_str()).collect::<Vec<_>>();
         let library = Library::build(&Source { pattern: &program.name, text: &text, entries: &entries })?;
-        let region = abi::generation_bytes(&program, max_tokens) * abi::GENERATIONS;
+        let region = Schedule::of(&program).layout(&program).bytes(max_tokens);
         let rank = |_| Rank {
             region: words(region as usize / 4, abi::EMPTY_WORD),
             epochs: words(max_tokens as usize, 0),
@@ -162,7 +162,7 @@ impl Group {
     fn arguments(&self, r: usize, workload: &Workload, outputs: &[Buffer]) -> (Vec<u64>, Vec<Range>) {
         let (mut args, mut memory) = (Vec::new(), Vec::new());
         let own = &self.ranks[r];
-        let row = abi::wire_row_bytes(&self.program);
+        let layout = Schedule::of(&self.program).layout(&self.program);
         let in_place = |p: ParamId| self.program.outputs.iter().position(|o| o.in_place == Some(p));
         let mut range = |name: String, buffer: &Buffer, usage| {
             let (start, bytes) = (address(buffer), buffer.bytes().len() as u64);
@@ -200,19 +200,18 @@ impl Group {
             Slot::Epochs => range("epochs".into(), &own.epochs, Usage::Control),
             Slot::HostStatus => range("host status".into(), &own.host_status, Usage::Control),
             Slot::TimeoutNs => self.timeout_ns,
-            Slot::GenerationBytes => abi::generation_bytes(&self.program, self.slots),
+            Slot::GenerationBytes => layout.generation_bytes(self.slots),
             Slot::Rank => r as u64,
             other => panic!("the slot {other:?} is not known here"),
         };
         args.extend(abi::slots(&self.program).into_iter().map(&mut add));
         for (q, peer) in self.ranks.iter().enumerate().filter(|_| self.program.exchanges()) {
-            let skip = r as u64 * row;
-            memory.push(Range {
+            memory.extend(layout.outboxes(r as u32, self.slots).map(|outbox| Range {
                 name: format!("region of rank {q}").into(),
-                start: address(&peer.region) + skip,
-                bytes: peer.region.bytes().len() as u64 - skip,
-                usage: Usage::Outbox { rank: q as u32, row, stride: row * self.ranks.len() as u64 },
-            });
+                start: address(&peer.region) + outbox.start,
+                bytes: outbox.bytes,
+                usage: Usage::Outbox { rank: q as u32, row: outbox.piece, stride: outbox.stride },
+            }));
         }
         (args, memory)
     }
