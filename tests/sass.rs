@@ -4,7 +4,7 @@
 //! It needs NVRTC and, in `SEAMLINE_NVDISASM`, NVIDIA's disassembler; `cargo xtask test` provides both. No GPU.
 #![cfg(feature = "cuda")]
 
-use seamline::cuda::{locate, nvrtc};
+use seamline::cuda::{__private::locate, nvrtc};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -29,7 +29,7 @@ pub enum Slot {
     HostStatus,
     /// How long a poll may last, in nanoseconds.
     TimeoutNs,
-    /// Bytes of one generation of a region.
+    /// Bytes of one generation of the region's first part.
     GenerationBytes,
     /// This rank's index.
     Rank,
@@ -64,17 +64,7 @@ pub fn slots(program: &Program) -> Vec<Slot> {
     slots
 }
 
-/// Bytes of one rank's wire row in a slot.
-pub fn wire_row_bytes(program: &Program) -> u64 {
-    u64::from(program.dims.hidden.next_multiple_of(8)) * program.dims.wire.size() as u64
-}
-
-/// Bytes of one generation with `slots` slots.
-pub fn generation_bytes(program: &Program, slots: u64) -> u64 {
-    slots * u64::from(program.dims.ranks) * wire_row_bytes(program)
-}
-
-/// Generations of a region.
+/// Generations of each part of a region; see [`Layout`](crate::schedule::Layout).
 pub const GENERATIONS: u64 = 3;
 
 /// The word that fills an empty region.

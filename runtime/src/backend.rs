@@ -71,7 +71,7 @@ pub(crate) struct Build<'a> {
     pub(crate) agreement: &'a Agreement,
     pub(crate) variants: &'a Arc<[Variant]>,
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "hosts hold any number of clusters"))]
-    pub(crate) placement: Placement,
+    pub(crate) placement: &'a Placement,
     /// At the first launch, where that is possible.
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "hosts compile at once"))]
     pub(crate) lazy: bool,
@@ -104,10 +104,11 @@ pub(crate) struct Launch<'a, 'b> {
     pub(crate) variant: &'a Variant,
     pub(crate) arguments: &'a [Argument],
     pub(crate) args: &'a mut ArgList<'b>,
-    pub(crate) packing: &'a Packing,
+    /// By the region that a step of the variant exchanges through; one where it exchanges nothing.
+    pub(crate) packings: &'a [Packing],
     pub(crate) control: &'a Control,
-    /// What it exchanges through.
-    pub(crate) region: Option<&'a Region>,
+    /// What it exchanges through, each step by one of them.
+    pub(crate) regions: &'a [Arc<Region>],
 }
 
 /// The kernels of a launch: each one's first token and how many it has.

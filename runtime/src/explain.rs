@@ -2,7 +2,7 @@
 
 use crate::args::signature::Kind;
 use crate::kernel::Inner;
-use seamline_codegen::schedule::LaunchShape;
+use seamline_codegen::schedule::{LaunchShape, Traffic};
 use std::fmt;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub struct Explanation {
     pub pattern: String,
     /// Tokens.
     pub tokens: usize,
-    /// The schedule that runs it, by its name.
+    /// The schedule that runs the first kernel, by its name.
     pub schedule: &'static str,
     /// Kernels that one launch queues.
     pub kernels: usize,
@@ -28,8 +28,10 @@ pub struct Explanation {
     pub bytes_read: u64,
     /// Bytes written.
     pub bytes_written: u64,
-    /// Bytes sent to other ranks; as many arrive.
+    /// Bytes sent to other ranks.
     pub bytes_sent: u64,
+    /// Bytes that arrive from other ranks.
+    pub bytes_received: u64,
     /// The time that the bytes read and written take at the memory's peak rate, where it is known.
     pub floor: Option<Duration>,
 }
@@ -81,26 +83,33 @@ impl Explanation {
                 Kind::Scalar => {}
             }
         }
-        let row = seamline_codegen::abi::wire_row_bytes(program);
-        let peers = if program.exchanges() { u64::from(program.dims.ranks - 1) } else { 0 };
         let queued = |tokens: u64| {
             let step = variant.step(tokens);
-            (variant.module().entries[step.entry].name.clone(), Grid::of(&step.shape(tokens)))
+            (variant.module().entries[step.entry].name.clone(), step.shape(tokens))
         };
         let first = plan.tokens_per_launch.min(tokens_u64).max(1);
-        let (entry, grid) = queued(first);
+        let (entry, shape) = queued(first);
         let left = tokens_u64 % first;
+        let last = (left > 0).then(|| queued(left));
+        // Of each kernel, as it is run.
+        let traffic = |tokens: u64, shape: &LaunchShape| {
+            let Traffic { sent, received } = shape.geometry.schedule.traffic(program, kernel.rank.index);
+            (tokens * sent, tokens * received)
+        };
+        let (sent, received) = traffic(tokens_u64 - left, &shape);
+        let (last_sent, last_received) = last.as_ref().map_or((0, 0), |(_, shape)| traffic(left, shape));
         Explanation {
             pattern: program.name.clone(),
             tokens,
-            schedule: variant.schedule(),
+            schedule: shape.geometry.schedule.name(),
             kernels: tokens_u64.div_ceil(plan.tokens_per_launch) as usize,
             entry,
-            grid,
-            last: (left > 0).then(|| queued(left)),
+            grid: Grid::of(&shape),
+            last: last.map(|(entry, shape)| (entry, Grid::of(&shape))),
             bytes_read,
             bytes_written,
-            bytes_sent: peers * tokens_u64 * row,
+            bytes_sent: sent + last_sent,
+            bytes_received: received + last_received,
             floor: kernel
                 .rank
                 .group
@@ -123,7 +132,7 @@ impl fmt::Display for Explanation {
         writeln!(f, "  per thread {vectors_per_thread} x 8 channels, {rows_in_flight} expert rows at once")?;
         writeln!(f, "  memory    {} bytes read, {} written", self.bytes_read, self.bytes_written)?;
         if self.bytes_sent > 0 {
-            writeln!(f, "  exchange  {} bytes sent and received", self.bytes_sent)?;
+            writeln!(f, "  exchange  {} bytes sent, {} received", self.bytes_sent, self.bytes_received)?;
         }
         if let Some(floor) = self.floor {
             writeln!(f, "  floor     {:.2} us at the memory's peak rate", floor.as_secs_f64() * 1e6)?;

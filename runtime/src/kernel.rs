@@ -40,9 +40,10 @@ pub struct Kernel<P> {
 pub(crate) struct Inner {
     pub(crate) rank: Rank,
     pub(crate) plan: Plan,
-    /// Per variant.
-    pub(crate) packings: Vec<Packing>,
-    pub(crate) region: Option<Arc<Region>>,
+    /// Per variant and region; one per variant without regions.
+    packings: Vec<Vec<Packing>>,
+    /// In the plan's order.
+    regions: Vec<Arc<Region>>,
     pub(crate) code: Arc<dyn Code>,
 }
 
@@ -51,27 +52,32 @@ impl Inner {
     pub(crate) fn new(rank: &Rank, plan: Plan) -> Result<Arc<Inner>, Error> {
         let group = &rank.group;
         let exchanging = plan.variants.iter().map(|v| v.program()).find(|p| p.exchanges());
-        let region = match (&plan.region, exchanging) {
-            (Some(key), Some(program)) => Some(group.region(program, key)?),
-            _ => None,
+        let region = |key| exchanging.map(|program| group.region(program, key));
+        let regions = plan.regions.iter().filter_map(region).collect::<Result<Vec<_>, Error>>()?;
+        let addresses = |region: Option<&Arc<Region>>| {
+            let own = region.map(|r| &r.ranks[rank.index as usize]);
+            Addresses {
+                rank: rank.index,
+                status: rank.control().status.address(),
+                host_status: rank.control().mirror.own().address(),
+                regions: own.iter().flat_map(|r| &r.reached).map(Mapping::address).collect(),
+                epochs: own.map_or(0, |r| r.epochs.address()),
+                generation_bytes: region.map_or(0, |r| r.layout.generation_bytes(r.slots)),
+                timeout_ns: plan.timeout.as_nanos().try_into().unwrap_or(u64::MAX),
+            }
         };
-        let own = region.as_ref().map(|r| &r.ranks[rank.index as usize]);
-        let addresses = Addresses {
-            rank: rank.index,
-            status: rank.control().status.address(),
-            host_status: rank.control().mirror.own().address(),
-            regions: own.iter().flat_map(|r| &r.reached).map(Mapping::address).collect(),
-            epochs: own.map_or(0, |r| r.epochs.address()),
-            generation_bytes: region.as_ref().map_or(0, |r| r.generation_bytes),
-            timeout_ns: plan.timeout.as_nanos().try_into().unwrap_or(u64::MAX),
+        let all: Vec<Addresses> = match regions.is_empty() {
+            true => vec![addresses(None)],
+            false => regions.iter().map(|region| addresses(Some(region))).collect(),
         };
-        let packing =
-            |v: &crate::Variant| Packing::new(&abi::slots(v.program()), &plan.arguments, &addresses);
-        let packings = plan.variants.iter().map(packing).collect();
+        let packings = |v: &crate::Variant| {
+            let slots = abi::slots(v.program());
+            all.iter().map(|addresses| Packing::new(&slots, &plan.arguments, addresses)).collect()
+        };
+        let packings = plan.variants.iter().map(packings).collect();
         let Plan { agreement, variants, placement, lazy, .. } = &plan;
-        let code =
-            group.backend.compile(&Build { agreement, variants, placement: *placement, lazy: *lazy })?;
-        Ok(Arc::new(Inner { rank: rank.clone(), plan, packings, region, code }))
+        let code = group.backend.compile(&Build { agreement, variants, placement, lazy: *lazy })?;
+        Ok(Arc::new(Inner { rank: rank.clone(), plan, packings, regions, code }))
     }
 
     /// What the backend is handed of a launch, if the bundle fits.
@@ -102,9 +108,9 @@ impl Inner {
                 variant: &plan.variants[variant_index],
                 arguments: &plan.arguments,
                 args,
-                packing: &self.packings[variant_index],
+                packings: &self.packings[variant_index],
                 control,
-                region: self.region.as_deref(),
+                regions: &self.regions,
             }),
         }
     }
@@ -158,7 +164,7 @@ impl<P> Kernel<P> {
     /// Bytes of exchange memory that its rank holds for it. Kernels of one group with the same hidden size
     /// and wire dtype share it.
     pub fn exchange_bytes(&self) -> u64 {
-        self.inner.region.as_ref().map_or(0, |r| r.bytes_per_rank())
+        self.inner.regions.iter().map(|r| r.bytes_per_rank()).sum()
     }
 
     /// How `tokens` tokens are launched, and what that costs at least. More than [`max_tokens`](Kernel::max_tokens) are

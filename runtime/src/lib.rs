@@ -43,3 +43,4 @@ pub use pattern::{Bundle, Definition, Pattern};
 pub use plan::options::Prepare;
 pub use plan::variant::Variant;
 pub use queue::Queue;
+pub use seamline_codegen::schedule::Schedule;

@@ -12,7 +12,7 @@ use crate::group::region::RegionKey;
 use options::Prepare;
 use placement::Placement;
 use seamline_codegen::check::check;
-use seamline_codegen::schedule::EXCHANGE_TOKENS;
+use seamline_codegen::schedule::{EXCHANGE_TOKENS, Schedule};
 use seamline_codegen::{DType, Dims, Graph, ParamId, Presence, Program, Request};
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -33,7 +33,8 @@ pub(crate) struct Plan {
     pub(crate) max_tokens: usize,
     /// Tokens of one kernel; more run as several.
     pub(crate) tokens_per_launch: u64,
-    pub(crate) region: Option<RegionKey>,
+    /// What it exchanges through: one for each of its schedules that does.
+    pub(crate) regions: Vec<RegionKey>,
     pub(crate) placement: Placement,
     pub(crate) timeout: Duration,
     pub(crate) lazy: bool,
@@ -62,6 +63,11 @@ impl Plan {
             return Err(ErrorKind::ExchangeTokens { got, max: MAX_TOKENS }.into());
         }
         let programs = programs(graph, ranks, options)?;
+        for (_, schedule) in &options.schedules {
+            if let Some(reason) = programs.iter().find_map(|p| schedule.refusal(p)) {
+                return Err(ErrorKind::Schedule { schedule: schedule.name(), reason }.into());
+            }
+        }
         // What polls must find room beside what the forks poll with. What does not is none of their business.
         let forks = if programs.iter().any(Program::exchanges) { forks() } else { 0 };
         if options.early_trigger && forks > 0 {
@@ -74,38 +80,36 @@ impl Plan {
             early_trigger: options.early_trigger,
             programmatic_launch: options.programmatic_launch,
             one_grid: options.one_grid,
+            schedules: options.schedules.clone(),
         };
         let max_tokens = options.max_tokens as u64;
+        let few = max_tokens.next_power_of_two().min(EXCHANGE_TOKENS);
+        let slots = options.exchange_tokens.map_or(few, |t| t as u64);
         let exchanging = programs.iter().find(|p| p.exchanges() && info.exchanges_through_memory);
-        let region = exchanging.map(|p| {
-            let few = max_tokens.next_power_of_two().min(EXCHANGE_TOKENS);
-            RegionKey {
-                schedule: placement.planner(p).schedule(),
-                hidden: p.dims.hidden,
-                wire: p.dims.wire,
-                slots: options.exchange_tokens.map_or(few, |t| t as u64),
-            }
+        let regions = exchanging.map_or_else(Vec::new, |p| {
+            let schedules = placement.planner(p).schedules().into_iter().map(|(_, schedule)| schedule);
+            RegionKey::of_schedules(schedules, &p.dims, slots)
         });
         // Ranks may launch different variants together, so all are cut alike.
         let fits = programs.iter().map(|p| placement.planner(p).tokens_per_launch()).min().unwrap_or(1);
-        let tokens_per_launch = match &region {
-            Some(key) => fits.min(key.slots),
-            None if info.exchanges_through_memory => fits,
-            None => u64::MAX,
+        let tokens_per_launch = match regions.is_empty() {
+            false => fits.min(slots),
+            true if info.exchanges_through_memory => fits,
+            true => u64::MAX,
         };
         let most = tokens_per_launch.min(max_tokens);
-        let agreement = agreement(graph, &programs, options, &placement, region.as_ref());
+        let agreement = agreement(graph, &programs, options, &placement, &regions);
         let late = programs.iter().flat_map(Program::read_after_exchange);
         let shared_inputs = late.filter(|p| graph.param(*p).optional).collect();
         let arguments = arguments(graph, &programs[0]);
-        let variants = programs.into_iter().map(|p| Variant::new(p, most, &placement)).collect();
+        let variants = programs.into_iter().map(|p| Variant::new(p, most, &placement, &regions)).collect();
         Ok(Plan {
             graph,
             arguments,
             variants,
             max_tokens: options.max_tokens,
             tokens_per_launch,
-            region,
+            regions,
             placement,
             timeout: options.timeout,
             lazy: options.lazy,
@@ -187,13 +191,22 @@ fn presence(graph: &Graph, absent: &[String]) -> Result<Presence, Error> {
     Ok(Presence::from_absent(ids.collect::<Result<Vec<_>, Error>>()?))
 }
 
+/// Schedules by the tokens from which on they serve, in words.
+fn described(schedules: &[(u64, Schedule)]) -> String {
+    let word = |(from, schedule): &(u64, Schedule)| match from {
+        0 | 1 => schedule.name().to_owned(),
+        _ => format!("{} from {from} tokens on", schedule.name()),
+    };
+    schedules.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
 /// What all ranks of a group must have in common.
 fn agreement(
     graph: &Graph,
     programs: &[Program],
     options: &Prepare,
     placement: &Placement,
-    region: Option<&RegionKey>,
+    regions: &[RegionKey],
 ) -> Agreement {
     let dims = &programs[0].dims;
     let hash: String = graph.fingerprint()[..8].iter().map(|b| format!("{b:02x}")).collect();
@@ -211,7 +224,8 @@ fn agreement(
         ("set of row strides", strides.join(", ")),
         ("`max_tokens`", options.max_tokens.to_string()),
         ("set of variants", variants.join("; ")),
-        ("`exchange_tokens`", region.map_or(0, |k| k.slots).to_string()),
+        ("schedule", described(&placement.planner(&programs[0]).schedules())),
+        ("`exchange_tokens`", regions.first().map_or(0, |k| k.slots).to_string()),
         ("`early_trigger`", options.early_trigger.to_string()),
         ("`programmatic_launch`", options.programmatic_launch.to_string()),
         ("`lazy`", options.lazy.to_string()),

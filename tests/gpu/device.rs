@@ -2,7 +2,7 @@
 
 use super::support::gpu;
 use cudarc::driver::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
-use seamline::cuda::Device;
+use seamline::cuda::__private::Device;
 
 #[test]
 fn a_whole_gpu_has_all_its_multiprocessors_and_a_share_has_fewer() {

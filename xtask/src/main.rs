@@ -6,6 +6,8 @@ mod demo;
 mod nvdisasm;
 mod nvrtc;
 mod report;
+#[cfg(test)]
+mod rooms;
 mod suites;
 mod test;
 mod wheel;

@@ -3,7 +3,7 @@
 use super::bytes::{self, Moved};
 use crate::table::Table;
 use seamline_codegen::program::Program;
-use seamline_codegen::schedule::{EXCHANGE_TOKENS, Geometry, LaunchShape, Planner, Schedule};
+use seamline_codegen::schedule::{EXCHANGE_TOKENS, Geometry, LaunchShape, Planner};
 use serde::Serialize;
 
 /// The launch for some number of tokens.
@@ -49,9 +49,9 @@ impl Launch {
 
 /// Tokens of one launch, with exchange memory of the default size.
 pub fn most(planner: &Planner<'_>) -> u64 {
-    match planner.schedule() {
-        Schedule::OneShot => planner.tokens_per_launch().min(EXCHANGE_TOKENS),
-        _ => planner.tokens_per_launch(),
+    match planner.schedules().iter().any(|(_, schedule)| schedule.def().hops > 0) {
+        true => planner.tokens_per_launch().min(EXCHANGE_TOKENS),
+        false => planner.tokens_per_launch(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! Entry points: one per geometry.
 
 use super::{Entry, Target, ident};
-use crate::{Program, schedule::Schedule};
+use crate::Program;
+use crate::schedule::Geometry;
 
 pub(super) fn entries(program: &Program, target: &Target) -> Vec<Entry> {
-    let name = |g: &crate::schedule::Geometry| {
+    let name = |g: &Geometry| {
         let stem = ident::ascii(&program.name);
         let mut name = format!("{stem}_{}_{}x{}", g.schedule.name(), g.ctas, g.threads);
         if g.vectors > 1 {
@@ -33,10 +34,9 @@ pub(super) fn text(entry: &Entry, target: &Target) -> String {
         "Geometry<{}, {}, {}, {}, {}, {}>",
         g.ctas, g.threads, g.vectors, g.batch, g.streaming, target.early_trigger
     );
-    let call = match g.schedule {
-        Schedule::Local => format!("local<Spec, {geometry}>"),
-        Schedule::OneShot => format!("one_shot<Spec, {geometry}, {}>", g.waves),
-    };
+    let schedule = g.schedule.def();
+    let waves = if schedule.waves { format!(", {}", g.waves) } else { String::new() };
+    let call = format!("{}<Spec, {geometry}{waves}>", schedule.name);
     let (parameter, argument) = match entry.one_grid {
         false => ("SEAMLINE_PARAM Args args", "args"),
         true => ("const Args* ranks", "ranks[device::grid_row()]"),

@@ -35,7 +35,7 @@ impl CudaCode {
         let code = CudaCode {
             shared: Arc::clone(shared),
             streams: Arc::clone(streams),
-            placement: build.placement,
+            placement: build.placement.clone(),
             variants: Arc::clone(build.variants),
             loaded: OnceLock::new(),
         };
@@ -101,7 +101,7 @@ impl Code for CudaCode {
             return Err(ErrorKind::Count { what: "queues", expected, got: queues.len() }.into());
         }
         let one_grid = self.placement.one_grid;
-        if launches[0].region.is_some() && !one_grid {
+        if !launches[0].regions.is_empty() && !one_grid {
             for (second, queue) in queues.iter().enumerate() {
                 let handle = Handle::of(*queue)?.number();
                 let same = |q: &Queue<'_>| Handle::of(*q).is_ok_and(|q| q.number() == handle);

@@ -145,7 +145,7 @@ pub(super) struct Ready<'a> {
     pub(super) stream: CUstream,
     /// Where the rank's exchanges are to be.
     handle: Option<Handle<'a>>,
-    packing: &'a Packing,
+    packings: &'a [Packing],
     values: Values,
     /// Dropped when the kernels are queued: they record what other streams wait for.
     _guards: ArrayVec<SyncOnDrop<'a>, MAX_ARGS>,
@@ -159,7 +159,7 @@ impl<'a> Ready<'a> {
         queue: Queue<'a>,
         launch: Launch<'a, '_>,
     ) -> Result<Option<Ready<'a>>, Error> {
-        let Launch { rank, tokens, tokens_per_kernel, variant, arguments, args, packing, .. } = launch;
+        let Launch { rank, tokens, tokens_per_kernel, variant, arguments, args, packings, .. } = launch;
         let context = &code.shared.context;
         let stream = Stream::new(context, queue)?;
         if tokens == 0 {
@@ -168,7 +168,7 @@ impl<'a> Ready<'a> {
         context.bind_to_thread().doing(|| "binding the rank's context".into())?;
         let functions = code.functions(launch.variant_index, stream.raw)?;
         // What exchanges nothing may be on any stream.
-        let handle = launch.region.is_some().then(|| Handle::of(queue)).transpose()?;
+        let handle = (!launch.regions.is_empty()).then(|| Handle::of(queue)).transpose()?;
         if let Some(handle) = handle {
             code.streams.check(rank, handle, code.placement.one_grid)?;
         }
@@ -188,7 +188,7 @@ impl<'a> Ready<'a> {
             variant,
             stream: stream.raw,
             handle,
-            packing,
+            packings,
             values,
             _guards: guards,
         }))
@@ -239,7 +239,8 @@ impl<'a> Ready<'a> {
     /// The kernel's argument words.
     #[inline]
     pub(super) fn pack(&self, first: u64, tokens: u64) -> Words {
-        self.packing.pack(&self.values, first, tokens)
+        let region = self.variant.step(tokens).region;
+        self.packings[region].pack(&self.values, first, tokens)
     }
 
     /// Memory of the group's device.
@@ -397,8 +398,9 @@ mod tests {
                 early_trigger: false,
                 programmatic_launch,
                 one_grid: false,
+                schedules: Vec::new(),
             };
-            let variant = Variant::new(program.clone(), 4096, &placement);
+            let variant = Variant::new(program.clone(), 4096, &placement, &[]);
             // A cluster for each of few tokens, a block for each of many.
             for (tokens, expected) in [1, 4096].into_iter().zip(expected) {
                 let shape = variant.step(tokens).shape(tokens);

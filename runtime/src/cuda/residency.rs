@@ -10,14 +10,11 @@ use crate::error::{Error, ErrorKind};
 use crate::plan::placement::Placement;
 use crate::plan::variant::Variant;
 use cudarc::driver::{CudaFunction, sys};
-use seamline_codegen::schedule::{LaunchShape, Schedule, launches_at_once};
+use seamline_codegen::schedule::{LaunchShape, launches_at_once};
 
 /// Refuses what would not fit.
 pub(super) fn check(placement: &Placement, variant: &Variant, loaded: &Loaded) -> Result<(), Error> {
-    if variant.schedule == Schedule::Local {
-        return Ok(());
-    }
-    for step in variant.steps() {
+    for step in variant.steps().iter().filter(|step| step.geometry.schedule.def().hops > 0) {
         let shape = step.shape(step.up_to);
         let fit = active_clusters(&loaded.functions[step.entry], &Config::of(&shape), placement.device.sms)?;
         decide(placement, step.up_to, &shape, fit)?;
@@ -72,7 +69,7 @@ fn of_partition(clusters: u64, blocks_per_sm: u32, sms: u32, cluster: u32) -> u6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seamline_codegen::schedule::{DeviceModel, Geometry};
+    use seamline_codegen::schedule::{DeviceModel, Geometry, Schedule};
 
     const PLACEMENT: Placement = Placement {
         device: DeviceModel::H200,
@@ -81,6 +78,8 @@ mod tests {
         early_trigger: false,
         programmatic_launch: true,
         one_grid: false,
+        schedules: Vec::new(),
+        schedules: Vec::new(),
     };
 
     fn shape(clusters: u32, ctas: u32) -> LaunchShape {

@@ -6,9 +6,9 @@
 
 use crate::error::Error;
 use crate::group::memory::{Mapping, Own};
-use seamline_codegen::abi::{EMPTY_WORD, GENERATIONS, generation_bytes, wire_row_bytes};
-use seamline_codegen::schedule::Schedule;
-use seamline_codegen::{DType, Program};
+use seamline_codegen::abi::EMPTY_WORD;
+use seamline_codegen::schedule::{Layout, Schedule};
+use seamline_codegen::{DType, Dims, Program};
 
 /// What decides a region's layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,12 +20,30 @@ pub(crate) struct RegionKey {
     pub(crate) slots: u64,
 }
 
+impl RegionKey {
+    /// The regions of a kernel that `schedules` run, one each, with so many slots.
+    pub(crate) fn of_schedules(
+        schedules: impl Iterator<Item = Schedule>,
+        dims: &Dims,
+        slots: u64,
+    ) -> Vec<RegionKey> {
+        let mut keys = Vec::new();
+        for schedule in schedules {
+            let key = RegionKey { schedule, hidden: dims.hidden, wire: dims.wire, slots };
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        keys
+    }
+}
+
 /// The exchange memory of all local ranks.
 #[derive(Debug)]
 pub(crate) struct Region {
-    pub(crate) generation_bytes: u64,
-    /// Bytes of one rank's row in a slot.
-    pub(crate) row_bytes: u64,
+    pub(crate) layout: Layout,
+    /// Tokens that it holds.
+    pub(crate) slots: u64,
     /// By rank.
     pub(crate) ranks: Vec<RankRegion>,
 }
@@ -48,10 +66,10 @@ impl Region {
         allocate: impl Fn(u32, u64, u32) -> Result<Own, Error>,
         map: impl Fn(u32, u32, &Own) -> Result<Mapping, Error>,
     ) -> Result<Region, Error> {
-        let generation_bytes = generation_bytes(program, key.slots);
+        let layout = key.schedule.layout(program);
         let rank = |rank| {
             Ok(RankRegion {
-                slots: allocate(rank, GENERATIONS * generation_bytes / 4, EMPTY_WORD)?,
+                slots: allocate(rank, layout.bytes(key.slots) / 4, EMPTY_WORD)?,
                 epochs: allocate(rank, key.slots, 0)?,
                 reached: Vec::new(),
             })
@@ -61,7 +79,7 @@ impl Region {
             let reach = |(owner, rank): (u32, &RankRegion)| map(owner, user as u32, &rank.slots);
             ranks[user].reached = (0..).zip(&ranks).map(reach).collect::<Result<_, Error>>()?;
         }
-        Ok(Region { generation_bytes, row_bytes: wire_row_bytes(program), ranks })
+        Ok(Region { layout, slots: key.slots, ranks })
     }
 
     /// As if no launch had been.
@@ -84,7 +102,6 @@ mod tests {
     use super::*;
     use crate::host::memory::HostWords;
     use crate::plan::variant::tests::program;
-    use seamline_codegen::schedule::Schedule;
     use std::cell::RefCell;
 
     const KEY: RegionKey = RegionKey { schedule: Schedule::OneShot, hidden: 40, wire: DType::Bf16, slots: 2 };

@@ -55,6 +55,8 @@ pub struct HostLaunch<'a> {
     pub(crate) tokens: u64,
     pub(crate) words: Vec<u64>,
     pub(crate) shape: LaunchShape,
+    /// Index into the kernel's regions.
+    pub(crate) region: usize,
     pub(crate) entry: usize,
 }
 
@@ -106,7 +108,7 @@ impl HostLaunch<'_> {
 
     /// All memory that the kernel may reach, and how. It is valid, and nobody else's, until the run ends.
     pub fn spans(&self) -> Vec<Span<'_>> {
-        self.bound.spans(self.first_token, self.tokens)
+        self.bound.spans(self.region, self.first_token, self.tokens)
     }
 
     /// The argument of a parameter, in the reference executor's terms.
@@ -159,13 +161,13 @@ pub enum AccessRole {
     Output,
     /// This rank's slots: polled and emptied.
     Inbox,
-    /// This rank's rows in the slots of `rank`, its own too: written.
+    /// This rank's rows, or pieces of them, in the slots of `rank`, its own too: written.
     Outbox {
         /// Whose slots they are.
         rank: u32,
-        /// Bytes of a row, at each multiple of `stride`.
+        /// Bytes of a row or piece, at each multiple of `stride`.
         row: u64,
-        /// Bytes from a row to the next one.
+        /// Bytes from one to the next.
         stride: u64,
     },
     /// Epochs and control words: read and written, by atomic operations, since the host reads them during a run.

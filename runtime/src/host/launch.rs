@@ -92,9 +92,10 @@ impl HostCode {
                     bound,
                     first_token: first,
                     tokens,
-                    words: bound.packing.pack(&bound.values, first, tokens).to_vec(),
+                    words: bound.packings[step.region].pack(&bound.values, first, tokens).to_vec(),
                     shape: step.shape(tokens),
                     entry: step.entry,
+                    region: step.region,
                 });
             }
         }
@@ -114,15 +115,15 @@ pub(crate) struct Bound<'a> {
     pub(crate) variant: &'a Variant,
     arguments: &'a [Argument],
     values: Values,
-    packing: &'a Packing,
+    packings: &'a [Packing],
     control: &'a Control,
-    region: Option<&'a Region>,
+    regions: &'a [Arc<Region>],
 }
 
 impl<'a> Bound<'a> {
     fn new(executor: &'static str, launch: Launch<'a, '_>) -> Result<Bound<'a>, ErrorKind> {
         let Launch {
-            rank, tokens, variant_index, variant, arguments, args, packing, control, region, ..
+            rank, tokens, variant_index, variant, arguments, args, packings, control, regions, ..
         } = launch;
         let mut values = [Value::default(); MAX_ARGS];
         for ((value, arg), expected) in values.iter_mut().zip(args.iter()).zip(arguments) {
@@ -132,7 +133,7 @@ impl<'a> Bound<'a> {
         if tokens > 0 {
             check::places(arguments, &values, tokens)?;
         }
-        Ok(Bound { rank, variant_index, variant, arguments, values, packing, control, region })
+        Ok(Bound { rank, variant_index, variant, arguments, values, packings, control, regions })
     }
 
     fn arguments(&self) -> impl Iterator<Item = (&Argument, Value)> {
@@ -181,18 +182,23 @@ impl<'a> Bound<'a> {
     pub(crate) unsafe fn store(&self, output: OutputId, first: u64, tokens: u64, rows: &[u8]) {
         let (argument, value) = self.output(output);
         let (address, bytes) = Self::touched(argument, value, first, tokens);
-        assert_eq!(rows.len() as u64, bytes, "rows of `{}`", argument.name);
+        let tensor = &argument.tensor;
+        let [width, stride] = [tensor.width, tensor.stride].map(|n| tensor.bytes(n) as usize);
+        let rows = rows.chunks(width);
+        assert_eq!(rows.len() * stride, bytes as usize + (stride - width), "rows of `{}`", argument.name);
         let pointer: *mut u8 = std::ptr::with_exposed_provenance_mut(address as usize);
-        // SAFETY: as for `input`; the memory is borrowed mutably by the bundle, or its maker vouches for it, and
-        // the caller promises that nobody else uses it now.
-        unsafe { std::ptr::copy_nonoverlapping(rows.as_ptr(), pointer, rows.len()) }
+        for (i, row) in rows.enumerate() {
+            // SAFETY: as for `input`; the memory is borrowed mutably by the bundle, or its maker vouches for it, and
+            // the caller promises that nobody else uses it now. The last row ends where `touched` says.
+            unsafe { std::ptr::copy_nonoverlapping(row.as_ptr(), pointer.add(i * stride), row.len()) }
+        }
     }
 
     pub(crate) fn count_out_of_range(&self, indices: u64) {
         self.control.count_out_of_range(indices);
     }
 
-    pub(crate) fn spans(&self, first: u64, tokens: u64) -> Vec<Span<'_>> {
+    pub(crate) fn spans(&self, region: usize, first: u64, tokens: u64) -> Vec<Span<'_>> {
         let mut spans = Vec::new();
         for (argument, value) in self.arguments().filter(|(a, v)| a.kind != Kind::Scalar && v.len > 0) {
             let (start, bytes) = Self::touched(argument, value, first, tokens);
@@ -208,23 +214,18 @@ impl<'a> Bound<'a> {
             |name, memory: &Own, usage| Span { name, start: memory.address(), bytes: memory.bytes(), usage };
         spans.push(whole("status", &self.control.status, AccessRole::Control));
         spans.push(whole("host_status", self.control.mirror.own(), AccessRole::Control));
-        let Some(region) = self.region else { return spans };
+        let Some(region) = self.regions.get(region) else { return spans };
         let own = &region.ranks[self.rank as usize];
         spans.push(whole("epochs", &own.epochs, AccessRole::Control));
         spans.push(whole("region", &own.slots, AccessRole::Inbox));
         for (rank, slots) in own.reached.iter().enumerate() {
-            // A slot holds a row from every rank; this one's is where its index says.
-            let skip = u64::from(self.rank) * region.row_bytes;
-            spans.push(Span {
+            debug_assert_eq!(slots.bytes(), region.layout.bytes(region.slots), "of every rank alike");
+            spans.extend(region.layout.outboxes(self.rank, region.slots).map(|outbox| Span {
                 name: "region",
-                start: slots.address() + skip,
-                bytes: slots.bytes() - skip,
-                usage: AccessRole::Outbox {
-                    rank: rank as u32,
-                    row: region.row_bytes,
-                    stride: region.row_bytes * region.ranks.len() as u64,
-                },
-            });
+                start: slots.address() + outbox.start,
+                bytes: outbox.bytes,
+                usage: AccessRole::Outbox { rank: rank as u32, row: outbox.piece, stride: outbox.stride },
+            }));
         }
         spans
     }

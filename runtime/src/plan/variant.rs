@@ -1,8 +1,9 @@
 //! A kernel for one set of optional inputs: its program, its source, and how launches are shaped.
 
+use crate::group::region::RegionKey;
 use crate::plan::placement::Placement;
 use seamline_codegen::emit::{Module, Target, emit};
-use seamline_codegen::schedule::{Geometry, LaunchShape, Planner, Range, Schedule};
+use seamline_codegen::schedule::{Geometry, LaunchShape, Planner, Range};
 use seamline_codegen::{Graph, ParamId, Presence, Program};
 use std::sync::OnceLock;
 
@@ -10,7 +11,6 @@ use std::sync::OnceLock;
 #[derive(Debug)]
 pub struct Variant {
     program: Program,
-    pub(crate) schedule: Schedule,
     target: Target,
     module: OnceLock<Module>,
     steps: Vec<Step>,
@@ -22,6 +22,8 @@ pub(crate) struct Step {
     pub(crate) up_to: u64,
     /// Index into the module's entries.
     pub(crate) entry: usize,
+    /// Index into the kernel's regions; 0 where it has none.
+    pub(crate) region: usize,
     pub(crate) geometry: Geometry,
     /// Clusters of the grid; `None` for one per token.
     pub(crate) clusters: Option<u32>,
@@ -29,13 +31,15 @@ pub(crate) struct Step {
 
 impl Step {
     /// The tokens of `range`, which the module's entry `entry` was made for: it has one per range, in order.
-    fn new(planner: &Planner<'_>, range: &Range, entry: usize) -> Step {
+    fn new(planner: &Planner<'_>, range: &Range, entry: usize, regions: &[RegionKey]) -> Step {
         let clusters = |tokens: u64| planner.shape(tokens).clusters;
         let one_per_token =
             u64::from(clusters(range.from)) == range.from && u64::from(clusters(range.up_to)) == range.up_to;
         Step {
             up_to: range.up_to,
             entry,
+            // Its schedule exchanges nothing, or its region is one of the kernel's.
+            region: regions.iter().position(|r| r.schedule == range.geometry.schedule).unwrap_or(0),
             geometry: range.geometry,
             clusters: (!one_per_token).then_some(clusters(range.from)),
         }
@@ -47,30 +51,24 @@ impl Step {
 }
 
 impl Variant {
-    /// For launches of up to `most` tokens each.
-    pub(crate) fn new(program: Program, most: u64, placement: &Placement) -> Variant {
+    /// For launches of up to `most` tokens each, which exchange through `regions`.
+    pub(crate) fn new(program: Program, most: u64, placement: &Placement, regions: &[RegionKey]) -> Variant {
         let planner = placement.planner(&program);
-        let schedule = planner.schedule();
         let ranges = planner.ranges(most);
-        let steps =
-            ranges.iter().enumerate().map(|(entry, range)| Step::new(&planner, range, entry)).collect();
+        let step = |(entry, range)| Step::new(&planner, range, entry, regions);
+        let steps = ranges.iter().enumerate().map(step).collect();
         let target = Target {
             geometries: ranges.into_iter().map(|range| range.geometry).collect(),
             early_trigger: placement.early_trigger,
             one_grid: placement.one_grid,
         };
-        Variant { program, schedule, target, module: OnceLock::new(), steps }
+        Variant { program, target, module: OnceLock::new(), steps }
     }
 
     /// The graph bound to this variant's dims. For executors; not public API.
     #[doc(hidden)]
     pub fn program(&self) -> &Program {
         &self.program
-    }
-
-    /// The schedule that runs it, by its name.
-    pub fn schedule(&self) -> &'static str {
-        self.schedule.name()
     }
 
     /// The generated source and its entries. For executors; not public API.
@@ -169,10 +167,12 @@ pub(crate) mod tests {
                     early_trigger,
                     programmatic_launch: true,
                     one_grid: false,
+                    schedules: Vec::new(),
+                    schedules: Vec::new(),
                 };
                 let planner = placement.planner(&program);
                 let most = planner.tokens_per_launch().min(3000);
-                let variant = Variant::new(program.clone(), most, &placement);
+                let variant = Variant::new(program.clone(), most, &placement, &[]);
                 for tokens in 1..=most {
                     let step = variant.step(tokens);
                     assert_eq!(step.shape(tokens), planner.shape(tokens), "H={hidden} N={ranks} T={tokens}");
