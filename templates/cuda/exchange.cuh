@@ -113,7 +113,7 @@ struct Slot {
     }
     if (late) {
       failed = true;
-      report(at, ((u32)exchange.rank + RANKS - 1) % RANKS);
+      report(at);
     }
     nan_if(failed, from[0]);
     SEAMLINE_UNROLL
@@ -132,20 +132,28 @@ struct Slot {
     return now - since >= exchange.timeout_ns || device::control_load(&status->fault) != 0;
   }
 
-  // Says that a poll has ended in vain, unless there is a fault already. Who is missing: the first rank after this one
-  // whose lane at `at` is not there, or `otherwise` if all are, or nothing lies there and `at` is 0.
-  __device__ __forceinline__ void report(u64 at, u32 otherwise) const {
+  // Says that a poll of the lane at `at` has ended in vain, unless there is a fault already.
+  __device__ __forceinline__ void report(u64 at) const {
     if (device::control_exchange_if_zero(&status->fault, 1) != 0) return;
-    u32 peer = otherwise, w[4];
+    bool all;
+    tell(missing(at, all));
+  }
+
+  // Who is missing: the first rank after this one whose lane at `at` is not there, or the last one if all have come.
+  __device__ __forceinline__ u32 missing(u64 at, bool& all) const {
+    u32 peer = 0, w[4] = {EMPTY, EMPTY, EMPTY, EMPTY};
     SEAMLINE_NO_UNROLL
-    for (int i = 0; at != 0 && i < (RANKS - 1) * WORDS; i += 4) {
-      const u32 next = ((u32)exchange.rank + 1 + i / WORDS) % RANKS;
-      device::exchange_load16(w, (const void*)(at + next * Rows::STRIDE + i % WORDS * 4), true);
-      if (device::max(device::max(w[0], w[1]), device::max(w[2], w[3])) == EMPTY) {
-        peer = next;
-        break;
-      }
+    for (int i = 0; i < (RANKS - 1) * WORDS; i += 4) {
+      peer = ((u32)exchange.rank + 1 + i / WORDS) % RANKS;
+      device::exchange_load16(w, (const void*)(at + peer * Rows::STRIDE + i % WORDS * 4), true);
+      if (device::max(device::max(w[0], w[1]), device::max(w[2], w[3])) == EMPTY) break;
     }
+    all = device::max(device::max(w[0], w[1]), device::max(w[2], w[3])) != EMPTY;
+    return peer;
+  }
+
+  // Writes down the fault, whose word is set: this slot waited for `peer`.
+  __device__ __forceinline__ void tell(u32 peer) const {
     const u32 words[4] = {(u32)exchange.rank, peer, (u32)index, epoch};
     SEAMLINE_UNROLL
     for (int i = 0; i < 4; i++) {

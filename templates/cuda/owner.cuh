@@ -124,9 +124,13 @@ struct OwnedSlot {
   // Says that a sum has not come. Its owner may itself wait: if this rank lacks a slice of a block that it owns, who
   // has not sent it is missing, and otherwise the owner.
   __device__ __forceinline__ void report(int lane) const {
+    if (device::control_exchange_if_zero(&slices.status->fault, 1) != 0) return;
     const int rank = (int)slices.exchange.rank;
-    const u64 own = slices.exchange.region[0] + slices.offset(slices.epoch, rank * 32);
-    slices.report(rank < RowSums<Spec>::BLOCKS ? own : 0, (u32)lane / 32 % RANKS);
+    bool all = true;
+    u32 peer = 0;
+    if (rank < RowSums<Spec>::BLOCKS)
+      peer = slices.missing(slices.exchange.region[0] + slices.offset(slices.epoch, rank * 32), all);
+    slices.tell(all ? (u32)lane / 32 % RANKS : peer);
   }
 };
 
