@@ -9,6 +9,7 @@ mod device;
 mod layout;
 mod local;
 mod one_shot;
+mod owner;
 mod planner;
 mod residency;
 mod rows;
@@ -31,6 +32,9 @@ pub enum Schedule {
     Local,
     /// Each rank pushes its partial row to all, and polls its own memory: one hop, for few tokens.
     OneShot,
+    /// A row's blocks of 256 channels are dealt over the ranks; each rank pushes its slices to their owners, who add them and
+    /// publish the sums: two hops and fewer bytes, for more tokens on many ranks. The bits are those of `one_shot`.
+    Owner,
 }
 
 /// What there is to know of a schedule.
@@ -58,7 +62,7 @@ pub struct ScheduleDef {
 }
 
 /// All schedules, in the order of [`Schedule`]. Where nothing is said, the first that serves a program runs it.
-pub static SCHEDULES: [&ScheduleDef; 2] = [&local::DEF, &one_shot::DEF];
+pub static SCHEDULES: [&ScheduleDef; 3] = [&local::DEF, &one_shot::DEF, &owner::DEF];
 
 impl Schedule {
     /// What there is to know of it.

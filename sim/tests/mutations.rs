@@ -82,8 +82,8 @@ const MUTATIONS: &[Mutation] = &[
     ),
     mutation(
         "a row is pushed into the place of the next rank",
-        "offset(epoch, lane) + exchange.rank * ROW_BYTES;",
-        "offset(epoch, lane) + (exchange.rank + 1) % RANKS * ROW_BYTES;",
+        "offset(epoch, lane) + exchange.rank * Rows::STRIDE;",
+        "offset(epoch, lane) + (exchange.rank + 1) % RANKS * Rows::STRIDE;",
         "another rank's row in the exchange memory",
     ),
     mutation(
@@ -120,8 +120,8 @@ const MUTATIONS: &[Mutation] = &[
     ),
     mutation(
         "the last rank is not waited for",
-        "wait = largest == EMPTY;",
-        "wait = largest == EMPTY && from[0].w[0] == EMPTY;",
+        "wait = largest == EMPTY;\n      if (wait && tries % 64 == 0 && expired",
+        "wait = largest == EMPTY && from[0].w[0] == EMPTY;\n      if (wait && tries % 64 == 0 && expired",
         "",
     ),
     mutation("nobody waits for the ranks", "wait = largest == EMPTY;", "wait = false;", ""),

@@ -34,14 +34,22 @@ struct Exchange {
   u64 rank;
 };
 
+// What a slot holds: one wire row from every rank.
+template <class Spec>
+struct WireRows {
+  static constexpr u64 STRIDE = (u64)round_up(Spec::HIDDEN, LANE) * sizeof(typename Spec::Wire);  // to the next rank
+  static constexpr u64 SLOT_BYTES = Spec::RANKS * STRIDE;
+  // Where rank 0's lane lies.
+  SEAMLINE_DEVICE u64 place(int lane) { return (u64)lane * sizeof(Packed<typename Spec::Wire>); }
+};
+
 // A slot, in one launch. With SELF, this rank's own row travels through its region too, for a launch that cannot keep
 // it in registers between sending and receiving. A launch without SELF does not empty that row; it need not, because
 // the thread that reads it is the one that wrote it.
-template <class Spec, bool SELF>
+template <class Spec, bool SELF, class Rows = WireRows<Spec>>
 struct Slot {
   typedef Packed<typename Spec::Wire> Pack;
   static constexpr int RANKS = Spec::RANKS, WORDS = sizeof(Pack) / 4;
-  static constexpr u64 ROW_BYTES = (u64)round_up(Spec::HIDDEN, LANE) * sizeof(typename Spec::Wire);
 
   const Exchange<RANKS>& exchange;
   Status* status;
@@ -50,12 +58,12 @@ struct Slot {
 
   // Where the lane of rank 0 lies in a region.
   __device__ __forceinline__ u64 offset(u32 epoch, int lane) const {
-    return (epoch % 3) * exchange.generation_bytes + index * (RANKS * ROW_BYTES) + (u64)lane * sizeof(Pack);
+    return (epoch % 3) * exchange.generation_bytes + index * Rows::SLOT_BYTES + Rows::place(lane);
   }
 
   // Sends a lane to every rank.
   __device__ __forceinline__ void push(int lane, const Pack& p) const {
-    const u64 to = offset(epoch, lane) + exchange.rank * ROW_BYTES;
+    const u64 to = offset(epoch, lane) + exchange.rank * Rows::STRIDE;
     SEAMLINE_UNROLL
     for (int i = SELF ? 0 : 1; i < RANKS; i++) {
       SEAMLINE_UNROLL
@@ -70,7 +78,7 @@ struct Slot {
     for (int q = 0; q < RANKS; q++) {
       SEAMLINE_UNROLL
       for (int w = 0; w < WORDS; w += 4)
-        device::exchange_arm16((void*)(to + q * ROW_BYTES + w * 4), EMPTY, SELF || q != (int)exchange.rank);
+        device::exchange_arm16((void*)(to + q * Rows::STRIDE + w * 4), EMPTY, SELF || q != (int)exchange.rank);
     }
   }
 
@@ -88,7 +96,7 @@ struct Slot {
       for (int q = 0; q < RANKS; q++) {
         SEAMLINE_UNROLL
         for (int w = 0; w < WORDS; w += 4)
-          device::exchange_load16(&from[q].w[w], (const void*)(at + q * ROW_BYTES + w * 4),
+          device::exchange_load16(&from[q].w[w], (const void*)(at + q * Rows::STRIDE + w * 4),
                                   SELF || q != (int)exchange.rank);
       }
       SEAMLINE_UNROLL
@@ -127,14 +135,25 @@ struct Slot {
   // Says that a poll of the lane at `at` has ended in vain, unless there is a fault already.
   __device__ __forceinline__ void report(u64 at) const {
     if (device::control_exchange_if_zero(&status->fault, 1) != 0) return;
-    // Who is missing: the first rank after this one whose lane is not there, or the last one if it has come by now.
+    bool all;
+    tell(missing(at, all));
+  }
+
+  // Who is missing: the first rank after this one whose lane at `at` is not there, or the last one if all have come.
+  __device__ __forceinline__ u32 missing(u64 at, bool& all) const {
     u32 peer = 0, w[4] = {EMPTY, EMPTY, EMPTY, EMPTY};
     SEAMLINE_NO_UNROLL
     for (int i = 0; i < (RANKS - 1) * WORDS; i += 4) {
       peer = ((u32)exchange.rank + 1 + i / WORDS) % RANKS;
-      device::exchange_load16(w, (const void*)(at + peer * ROW_BYTES + i % WORDS * 4), true);
+      device::exchange_load16(w, (const void*)(at + peer * Rows::STRIDE + i % WORDS * 4), true);
       if (device::max(device::max(w[0], w[1]), device::max(w[2], w[3])) == EMPTY) break;
     }
+    all = device::max(device::max(w[0], w[1]), device::max(w[2], w[3])) != EMPTY;
+    return peer;
+  }
+
+  // Writes down the fault, whose word is set: this slot waited for `peer`.
+  __device__ __forceinline__ void tell(u32 peer) const {
     const u32 words[4] = {(u32)exchange.rank, peer, (u32)index, epoch};
     SEAMLINE_UNROLL
     for (int i = 0; i < 4; i++) {

@@ -14,11 +14,12 @@ macro_rules! file {
 pub const DEVICE: File = file!("device.cuh");
 
 /// Everything else, in the order in which the files build on each other.
-pub const PORTABLE: [File; 6] = [
+pub const PORTABLE: [File; 7] = [
     file!("prelude.cuh"),
     file!("finalize.cuh"),
     file!("row.cuh"),
     file!("exchange.cuh"),
     file!("local.cuh"),
     file!("one_shot.cuh"),
+    file!("owner.cuh"),
 ];

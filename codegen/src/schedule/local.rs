@@ -17,7 +17,7 @@ pub(super) static DEF: ScheduleDef = ScheduleDef {
 };
 
 fn refusal(program: &Program) -> Option<&'static str> {
-    program.exchanges().then_some("its ranks exchange rows: take `one_shot`")
+    program.exchanges().then_some("its ranks exchange rows: take `one_shot` or `owner`")
 }
 
 /// Few tokens are latency, and a row is as wide as it goes; many are bandwidth.

@@ -10,7 +10,7 @@ use fastrand::Rng;
 use group::Group;
 use seamline_codegen::parse::parse_file;
 use seamline_codegen::reference;
-use seamline_codegen::schedule::{DeviceModel, Planner};
+use seamline_codegen::schedule::{DeviceModel, Planner, SCHEDULES, Schedule};
 use seamline_codegen::workload::{Kind, Workload};
 use seamline_codegen::{Dims, ParamId, Presence, Program, Request};
 use seamline_sim::{Options, Order};
@@ -83,11 +83,23 @@ impl Case {
         self.compare().map_err(|wrong| format!("{self}{wrong}"))
     }
 
+    /// By every schedule that serves the program.
     fn compare(&self) -> Result<bool, String> {
+        let mut waves = false;
+        for schedule in SCHEDULES.iter().map(|def| def.schedule) {
+            if schedule.refusal(&self.program).is_none() {
+                let compared = self.compare_by(schedule);
+                waves |= compared.map_err(|wrong| format!("{}: {wrong}", schedule.name()))?;
+            }
+        }
+        Ok(waves)
+    }
+
+    fn compare_by(&self, schedule: Schedule) -> Result<bool, String> {
         let program = &self.program;
         let most = self.launches[0].0 as u64;
-        let mut group =
-            Group::on(self.device, program.clone(), most, |source| source).map_err(|e| e.to_string())?;
+        let group = Group::scheduled(self.device, schedule, program.clone(), most, |source| source);
+        let mut group = group.map_err(|e| e.to_string())?;
         let seeds = self.seed * 100..;
         let workloads = self.launches.iter().zip(seeds);
         let workloads = workloads.map(|(&(tokens, kind), seed)| Workload::new(program, tokens, seed, kind));

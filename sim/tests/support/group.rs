@@ -49,6 +49,7 @@ pub struct Group {
     pub library: Arc<Library>,
     module: Module,
     device: DeviceModel,
+    schedule: Schedule,
     ranks: Vec<Rank>,
     slots: u64,
     pub timeout_ns: u64,
@@ -76,6 +77,12 @@ impl Group {
         Group::on(DeviceModel::H200, program, max_tokens, |source| source).expect("the source builds")
     }
 
+    /// A group that a certain schedule runs.
+    pub fn of(schedule: Schedule, program: Program, max_tokens: u64) -> Group {
+        let group = Group::scheduled(DeviceModel::H200, schedule, program, max_tokens, |source| source);
+        group.expect("the source builds")
+    }
+
     /// A group on a certain device, whose source `change` has changed.
     pub fn on(
         device: DeviceModel,
@@ -83,12 +90,24 @@ impl Group {
         max_tokens: u64,
         change: impl FnOnce(String) -> String,
     ) -> Result<Group, SimError> {
-        let geometries = Planner::new(&program, device, 1, true).geometries(max_tokens);
+        Group::scheduled(device, Schedule::of(&program), program, max_tokens, change)
+    }
+
+    /// The same, run by a certain schedule.
+    pub fn scheduled(
+        device: DeviceModel,
+        schedule: Schedule,
+        program: Program,
+        max_tokens: u64,
+        change: impl FnOnce(String) -> String,
+    ) -> Result<Group, SimError> {
+        let planner = Planner::new(&program, device, 1, true).with_schedules([(1, schedule)]);
+        let geometries = planner.geometries(max_tokens);
         let module = emit(&program, &Target { geometries, early_trigger: true, one_grid: false });
         let text = change(module.with_device(DEVICE_LAYER));
         let entries = module.entries.iter().map(|e| e.name.as_str()).collect::<Vec<_>>();
         let library = Library::build(&Source { pattern: &program.name, text: &text, entries: &entries })?;
-        let region = Schedule::of(&program).layout(&program).bytes(max_tokens);
+        let region = schedule.layout(&program).bytes(max_tokens);
         let rank = |_| Rank {
             region: words(region as usize / 4, abi::EMPTY_WORD),
             epochs: words(max_tokens as usize, 0),
@@ -96,7 +115,16 @@ impl Group {
             host_status: words(abi::STATUS_WORDS, 0),
         };
         let ranks = (0..program.dims.ranks).map(rank).collect();
-        Ok(Group { program, library, module, device, ranks, slots: max_tokens, timeout_ns: 30_000_000_000 })
+        Ok(Group {
+            program,
+            library,
+            module,
+            device,
+            schedule,
+            ranks,
+            slots: max_tokens,
+            timeout_ns: 30_000_000_000,
+        })
     }
 
     pub fn status(&self, rank: usize) -> &[u32] {
@@ -114,7 +142,8 @@ impl Group {
     }
 
     pub fn call(&self, workload: &Workload) -> Call {
-        let shape = Planner::new(&self.program, self.device, 1, true).shape(workload.tokens() as u64);
+        let planner = Planner::new(&self.program, self.device, 1, true);
+        let shape = planner.with_schedules([(1, self.schedule)]).shape(workload.tokens() as u64);
         self.call_shaped(workload, shape)
     }
 
@@ -162,7 +191,7 @@ impl Group {
     fn arguments(&self, r: usize, workload: &Workload, outputs: &[Buffer]) -> (Vec<u64>, Vec<Range>) {
         let (mut args, mut memory) = (Vec::new(), Vec::new());
         let own = &self.ranks[r];
-        let layout = Schedule::of(&self.program).layout(&self.program);
+        let layout = self.schedule.layout(&self.program);
         let in_place = |p: ParamId| self.program.outputs.iter().position(|o| o.in_place == Some(p));
         let mut range = |name: String, buffer: &Buffer, usage| {
             let (start, bytes) = (address(buffer), buffer.bytes().len() as u64);
