@@ -38,6 +38,17 @@ pub struct Case {
     /// [`Case::arms_at_the_end`].
     pub reduced: bool,
     pub mutation: Option<Mutation>,
+    /// The one hop that the mutation is about; both without.
+    pub only: Option<Hop>,
+}
+
+/// What travels from rank to rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hop {
+    /// The ranks' rows, or slices of them.
+    Rows,
+    /// The sums that owners publish.
+    Sums,
 }
 
 /// Who sends its row of a token to whom.
@@ -49,6 +60,8 @@ pub enum Shape {
     ReduceScatter,
     /// The token's owner to everyone.
     AllGather,
+    /// Everyone to the vector's owner, who sends the sum to everyone, as `owner` does. A lane is a block of channels.
+    Owner,
 }
 
 /// What a thread of a block does next.
@@ -56,7 +69,9 @@ pub enum Shape {
 pub enum Step {
     /// Sends its vectors of these tokens of the block.
     Send(Range<u8>),
-    /// Waits for everyone's vector of this token of the block.
+    /// If the thread's vector is the rank's own: waits for everyone's of this token of the block, and publishes the sum.
+    Sum(u8),
+    /// Waits for everyone's vector of this token of the block, or for its sum.
     Receive(u8),
     Done,
 }
@@ -79,7 +94,18 @@ impl Case {
             reset_before: None,
             reduced: false,
             mutation: None,
+            only: None,
         }
+    }
+
+    /// The same by `owner`, with so many blocks of channels a row.
+    pub fn owner(ranks: u8, lanes: u8, launches: &[u8]) -> Self {
+        Self { shape: Shape::Owner, lanes, ..Case::one_shot(ranks, launches) }
+    }
+
+    /// Whether the mutation is this one, and about this hop.
+    pub fn breaks_in(&self, mutation: Mutation, hop: Hop) -> bool {
+        self.breaks(mutation) && self.only.is_none_or(|only| only == hop)
     }
 
     pub fn breaks(&self, mutation: Mutation) -> bool {
@@ -91,8 +117,17 @@ impl Case {
         if self.breaks(Mutation::WrapOffTheGenerations) { EPOCHS + 1 } else { EPOCHS }
     }
 
-    pub fn generations(&self) -> u8 {
-        if self.breaks(Mutation::TwoGenerations) { 2 } else { 3 }
+    pub fn generations(&self, hop: Hop) -> u8 {
+        if self.breaks_in(Mutation::TwoGenerations, hop) { 2 } else { 3 }
+    }
+
+    /// What a step waits for.
+    pub fn awaits(&self, step: &Step) -> Option<(Hop, u8)> {
+        match (step, self.shape) {
+            (Step::Receive(i), Shape::Owner) => Some((Hop::Sums, *i)),
+            (Step::Receive(i) | Step::Sum(i), _) => Some((Hop::Rows, *i)),
+            (Step::Send(_) | Step::Done, _) => None,
+        }
     }
 
     /// Blocks of a launch: one a token, as far as they fit.
@@ -129,6 +164,8 @@ impl Case {
                 (i, 0) => Step::Send(i..i + 1),
                 (i, _) => Step::Receive(i),
             }
+        } else if self.shape == Shape::Owner {
+            self.owner_step(tokens, step)
         } else {
             match step {
                 0 => Step::Send(0..tokens),
@@ -138,12 +175,45 @@ impl Case {
         }
     }
 
+    /// All sends, then all sums, then all receives, of so many tokens.
+    fn owner_step(&self, tokens: u8, step: u8) -> Step {
+        match step {
+            0 => return Step::Send(0..tokens),
+            step if step > 2 * tokens => return Step::Done,
+            _ => {}
+        }
+        let (turn, i) = match self.breaks(Mutation::SumTokenByToken) {
+            false => ((step - 1) / tokens, (step - 1) % tokens),
+            true => ((step - 1) % 2, (step - 1) / 2),
+        };
+        match (turn == 0) != self.breaks(Mutation::ReceiveBeforeSumming) {
+            true => Step::Sum(i),
+            false => Step::Receive(i),
+        }
+    }
+
+    /// Words that thread `lane` of rank `from` sends to rank `to` for a slot, in one hop.
+    pub fn words_of(&self, hop: Hop, launch: u8, slot: u8, from: u8, to: u8, lane: u8) -> u8 {
+        let kept = from == to && !self.waves(launch);
+        match (hop, self.shape) {
+            (Hop::Rows, Shape::Owner) if to == self.owner_of(lane) && !kept => self.words,
+            (Hop::Rows, Shape::Owner) => 0,
+            (Hop::Rows, _) => self.words_sent(launch, slot, from, to, lane),
+            (Hop::Sums, Shape::Owner) if from == self.owner_of(lane) && !kept => self.words,
+            (Hop::Sums, _) => 0,
+        }
+    }
+
+    pub fn owner_of(&self, lane: u8) -> u8 {
+        lane % self.ranks
+    }
+
     /// Words that thread `lane` of rank `from` sends to rank `to` for a slot: its vector; or, to a rank whose row it takes without
     /// giving one, one arrival word a row.
-    pub fn words_sent(&self, launch: u8, slot: u8, from: u8, to: u8, lane: u8) -> u8 {
+    fn words_sent(&self, launch: u8, slot: u8, from: u8, to: u8, lane: u8) -> u8 {
         let owner = slot % self.ranks;
         let row = |from: u8, to: u8| match self.shape {
-            Shape::AllReduce => true,
+            Shape::AllReduce | Shape::Owner => true,
             Shape::ReduceScatter => to == owner,
             Shape::AllGather => from == owner,
         };

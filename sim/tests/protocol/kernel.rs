@@ -1,4 +1,4 @@
-//! What the threads of a launch do: `one_shot`, action by action.
+//! What the threads of a launch do: `one_shot` and `owner`, action by action.
 //!
 //! An action is what nothing can come between. Sending is one action although it is many stores, because a
 //! store is only issued there and lands in its own time; a barrier and the epoch's store go with the poll of
@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use crate::case::{Case, Step};
+use crate::case::{Case, Hop, Shape, Step};
 use crate::mutation::Mutation;
-use crate::state::{EMPTY, Place, Prologue, Rank, State, Store, Thread, Word};
+use crate::state::{EMPTY, NAN, Place, Prologue, Rank, State, Store, Thread, Word};
 
 /// What a poll finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,9 +103,15 @@ impl Kernel<'_> {
     }
 
     /// Where the words that `from` sends `to` lie in launch `epoch` of a slot.
-    fn place(self, epoch: u8, slot: u8, from: u8, to: u8, word: u8) -> Place {
-        let region = if self.case.breaks(Mutation::PollPeers) { from } else { to };
-        Place { region, generation: epoch % self.case.generations(), slot, from, lane: self.lane(), word }
+    fn place(self, hop: Hop, epoch: u8, slot: u8, (from, to): (u8, u8), word: u8) -> Place {
+        let region = if self.case.breaks_in(Mutation::PollPeers, hop) { from } else { to };
+        let generation = epoch % self.case.generations(hop);
+        let from = if hop == Hop::Sums { self.case.ranks } else { from };
+        Place { region, generation, slot, from, lane: self.lane(), word }
+    }
+
+    fn words(self, hop: Hop, launch: u8, slot: u8, from: u8, to: u8) -> u8 {
+        self.case.words_of(hop, launch, slot, from, to, self.lane())
     }
 
     /// The thread begins while the launch before is still going on.
@@ -121,7 +127,8 @@ impl Kernel<'_> {
             Some(Mutation::ArmBeforeWait) => {
                 // As long as the slot's launch is going on, the launch before the next is this one.
                 let epoch = rank.epochs[slot as usize];
-                self.arm(state, launch, slot, epoch);
+                self.arm(state, Hop::Rows, launch, slot, epoch);
+                self.arm(state, Hop::Sums, launch, slot, epoch);
             }
             _ => {}
         }
@@ -145,65 +152,95 @@ impl Kernel<'_> {
             if fault && !self.case.breaks(Mutation::SendAfterFault) {
                 continue;
             }
-            self.push(state, rank.launch, slot, epoch);
+            let raw_nan =
+                self.case.breaks_in(Mutation::RawNan, Hop::Rows) && (self.rank, rank.launch) == (0, 1);
+            self.push(
+                state,
+                Hop::Rows,
+                (rank.launch, slot, epoch),
+                if raw_nan { EMPTY } else { rank.launch },
+            );
             if !self.case.breaks(Mutation::ArmBeforeWait) || !prologue.begun {
-                let armed = match self.case.mutation {
-                    Some(Mutation::ArmCurrent) => epoch,
-                    Some(Mutation::ArmNext) => epoch + 1,
-                    _ => epoch + self.case.generations() - 1,
-                };
-                self.arm(state, rank.launch, slot, armed);
+                for hop in [Hop::Rows, Hop::Sums] {
+                    let armed = match self.case.mutation.filter(|m| self.case.breaks_in(*m, hop)) {
+                        Some(Mutation::ArmCurrent) => epoch,
+                        Some(Mutation::ArmNext) => epoch + 1,
+                        _ => epoch + self.case.generations(hop) - 1,
+                    };
+                    self.arm(state, hop, rank.launch, slot, armed);
+                }
             }
         }
         self.me_mut(state).step += 1;
     }
 
-    fn push(self, state: &mut State, launch: u8, slot: u8, epoch: u8) {
-        let raw_nan = self.case.breaks(Mutation::RawNan) && (self.rank, launch) == (0, 1);
-        let data = if raw_nan { EMPTY } else { launch };
+    fn push(self, state: &mut State, hop: Hop, (launch, slot, epoch): (u8, u8, u8), data: Word) {
         // Where peers poll it, a row is stored once, whichever of them it is for.
-        let once = self.case.breaks(Mutation::PollPeers);
+        let once = self.case.breaks_in(Mutation::PollPeers, hop);
         for to in (0..self.case.ranks).filter(|&to| !once || to == self.neighbour()) {
-            for word in 0..self.case.words_sent(launch, slot, self.rank, to, self.lane()) {
-                let at = self.place(epoch, slot, self.rank, to, word);
-                self.store(state, at, data);
+            for word in 0..self.words(hop, launch, slot, self.rank, to) {
+                let at = self.place(hop, epoch, slot, (self.rank, to), word);
+                self.store(state, hop, at, data);
             }
         }
     }
 
-    fn arm(self, state: &mut State, launch: u8, slot: u8, epoch: u8) {
-        if self.case.breaks(Mutation::NeverArm) {
+    fn arm(self, state: &mut State, hop: Hop, launch: u8, slot: u8, epoch: u8) {
+        if self.case.breaks_in(Mutation::NeverArm, hop) {
             return;
         }
-        let own_row = self.case.breaks(Mutation::PollPeers);
+        let own_row = self.case.breaks_in(Mutation::PollPeers, hop);
         for from in (0..self.case.ranks).filter(|&from| !own_row || from == self.rank) {
             let to = if own_row { self.neighbour() } else { self.rank };
-            for word in 0..self.case.words_sent(launch, slot, from, to, self.lane()) {
-                let at = self.place(epoch, slot, from, to, word);
-                self.store(state, at, EMPTY);
+            for word in 0..self.words(hop, launch, slot, from, to) {
+                let at = self.place(hop, epoch, slot, (from, to), word);
+                self.store(state, hop, at, EMPTY);
             }
         }
     }
 
-    fn store(self, state: &mut State, at: Place, word: Word) {
-        let own_row = (at.region, at.from) == (self.rank, self.rank);
-        let alone = own_row && !self.case.breaks(Mutation::PollPeers);
+    fn store(self, state: &mut State, hop: Hop, at: Place, word: Word) {
+        let sender = if hop == Hop::Sums { self.case.owner_of(at.lane) } else { at.from };
+        let own = (at.region, sender) == (self.rank, self.rank);
+        let alone = own && !self.case.breaks_in(Mutation::PollPeers, hop);
         state.memory.issue(self.case, Store { at, by: self.rank, word }, alone);
+    }
+
+    /// An owner publishes a sum: of the slices that it has seen, or, if it has failed, none.
+    fn publish(self, state: &mut State, i: u8) {
+        let launch = self.of(state).launch;
+        let slot = self.slot(launch, i);
+        let epoch = self.epoch_of(state, slot);
+        let failed = self.skips_polls(state);
+        let raw_nan = self.case.breaks_in(Mutation::RawNan, Hop::Sums) && (self.rank, launch) == (0, 1);
+        let data = match (failed, raw_nan) {
+            (true, _) if self.case.breaks(Mutation::PublishAfterFault) => NAN,
+            (true, _) => return,
+            (false, true) => EMPTY,
+            (false, false) => launch,
+        };
+        self.push(state, Hop::Sums, (launch, slot, epoch), data);
+    }
+
+    /// The epoch by which a slot is polled.
+    fn epoch_of(self, state: &State, slot: u8) -> u8 {
+        let rank = self.of(state);
+        match self.case.waves(rank.launch) {
+            true => self.read_epoch(rank, slot),
+            false => self.me(state).epoch,
+        }
     }
 
     /// What the thread's poll for its block's `i`-th token finds. Every word is of the same moment: since no
     /// store lands on a word that its reader still needs, which is checked, words read apart are the same.
-    pub fn poll(self, state: &State, i: u8) -> Poll {
+    pub fn poll(self, state: &State, hop: Hop, i: u8) -> Poll {
         let rank = self.of(state);
         let slot = self.slot(rank.launch, i);
-        let epoch = match self.case.waves(rank.launch) {
-            true => self.read_epoch(rank, slot),
-            false => self.me(state).epoch,
-        };
+        let epoch = self.epoch_of(state, slot);
         let mut found = Poll::Right;
         for from in 0..self.case.ranks {
-            for word in 0..self.case.words_sent(rank.launch, slot, from, self.rank, self.lane()) {
-                let at = self.place(epoch, slot, from, self.rank, word);
+            for word in 0..self.words(hop, rank.launch, slot, from, self.rank) {
+                let at = self.place(hop, epoch, slot, (from, self.rank), word);
                 let data = state.memory.load(self.case, at, self.rank);
                 if data == EMPTY && (word == 0 || !self.case.breaks(Mutation::CheckOneWord)) {
                     return Poll::Missing;
@@ -218,15 +255,26 @@ impl Kernel<'_> {
 
     /// Whether the thread waits for no words, because its launch has failed already.
     pub fn skips_polls(self, state: &State) -> bool {
-        self.me(state).began_failed
+        let me = self.me(state);
+        me.began_failed || (self.case.shape == Shape::Owner && me.poll_failed)
+    }
+
+    /// The thread leaves its poll for the slices of the block's `i`-th token, with the words or without.
+    pub fn leave_sum(self, state: &mut State, i: u8, failed: bool) {
+        self.me_mut(state).poll_failed |= failed;
+        if self.rank == self.case.owner_of(self.lane()) {
+            self.publish(state, i);
+        }
+        self.me_mut(state).step += 1;
     }
 
     /// The thread leaves its poll for the block's `i`-th token, with the words or without.
     pub fn leave_poll(self, state: &mut State, i: u8, failed: bool) {
         let launch = self.of(state).launch;
         let slot = self.slot(launch, i);
+        let sticky = self.case.shape == Shape::Owner;
         let me = self.me_mut(state);
-        me.poll_failed = failed;
+        me.poll_failed = failed || (sticky && me.poll_failed);
         me.step += 1;
         let steps = me.step;
         let all = self.threads_of(self.of(state), self.block()).iter().all(|thread| thread.step >= steps);

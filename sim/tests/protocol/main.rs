@@ -22,6 +22,7 @@ mod kernel;
 mod model;
 mod mutation;
 mod one_shot;
+mod owner;
 mod shapes;
 mod state;
 

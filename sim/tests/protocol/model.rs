@@ -4,10 +4,10 @@ use std::fmt;
 
 use stateright::{Model, Property};
 
-use crate::case::{Case, MAX_SLOTS, Step};
+use crate::case::{Case, Hop, MAX_SLOTS, Step};
 use crate::kernel::{Kernel, Poll};
 use crate::mutation::Mutation;
-use crate::state::{EMPTY, Place, Rank, State, Store, Thread, Word};
+use crate::state::{EMPTY, NAN, Place, Rank, State, Store, Thread, Word};
 
 /// Every row is the sum of its own launch's words.
 pub const RIGHT: &str = "every row is its own launch's";
@@ -31,6 +31,8 @@ pub enum Action {
     Send { rank: u8, thread: u8 },
     /// A store is performed.
     Land(Store),
+    /// A thread finds the slices that it sums, if it does, and publishes; or its launch has failed, and it does not.
+    Sum { rank: u8, thread: u8 },
     /// A thread finds its words and leaves its poll; or its launch has failed, and it does not poll.
     Receive { rank: u8, thread: u8 },
     /// A poll's time is over.
@@ -65,9 +67,14 @@ impl Case {
             match kernel.step(state) {
                 None | Some(Step::Done) => {}
                 Some(Step::Send(_)) => actions.push(Action::Send { rank, thread }),
-                Some(Step::Receive(i)) => {
-                    if kernel.skips_polls(state) || kernel.poll(state, i) != Poll::Missing {
-                        actions.push(Action::Receive { rank, thread });
+                Some(step) => {
+                    let Some((hop, i)) = self.awaits(&step) else { continue };
+                    let early = self.breaks(Mutation::SumEarly) && matches!(step, Step::Sum(_));
+                    if kernel.skips_polls(state) || early || kernel.poll(state, hop, i) != Poll::Missing {
+                        actions.push(match step {
+                            Step::Sum(_) => Action::Sum { rank, thread },
+                            _ => Action::Receive { rank, thread },
+                        });
                     } else if of.fault {
                         actions.push(Action::GiveUp { rank, thread });
                     } else if self.timeouts_in(of.launch) {
@@ -105,7 +112,7 @@ impl Case {
     fn needed(&self, state: &State, at: Place, word: Word) -> bool {
         let reader = &state.ranks[at.region as usize];
         // A rank that knows of its fault reads nothing any more.
-        if word == EMPTY || reader.fault || reader.launch > word {
+        if word == EMPTY || word == NAN || reader.fault || reader.launch > word {
             return false;
         }
         if reader.launch < word {
@@ -113,9 +120,10 @@ impl Case {
         }
         let block = at.slot % self.blocks(word);
         let done = reader.threads[(block * self.lanes + at.lane) as usize].step;
-        let received = |step| match self.step(word, block, step) {
-            Step::Receive(i) => self.slot(at.region, word, block, i) == at.slot,
-            _ => false,
+        let hop = if at.from == self.ranks { Hop::Sums } else { Hop::Rows };
+        let received = |step| match self.awaits(&self.step(word, block, step)) {
+            Some((read, i)) => read == hop && self.slot(at.region, word, block, i) == at.slot,
+            None => false,
         };
         !(0..done).any(received)
     }
@@ -198,20 +206,26 @@ impl Model for Case {
                 self.land(&mut state, store);
                 self.end_launch(&mut state, store.by);
             }
-            Action::Receive { rank, thread }
+            Action::Sum { rank, thread }
+            | Action::Receive { rank, thread }
             | Action::TimeOut { rank, thread }
             | Action::GiveUp { rank, thread } => {
                 let kernel = kernel(rank, thread);
-                let Some(Step::Receive(i)) = kernel.step(&state) else { return None };
+                let step = kernel.step(&state)?;
+                let (hop, i) = self.awaits(&step)?;
                 if let Action::TimeOut { .. } = action {
                     let of = &mut state.ranks[rank as usize];
                     state.broken.second_timeout |= of.timed_out.is_some_and(|launch| launch != of.launch);
                     of.timed_out = Some(of.launch);
                     of.fault = true;
                 }
-                let received = matches!(action, Action::Receive { .. }) && !kernel.skips_polls(&state);
-                state.broken.sum |= received && kernel.poll(&state, i) == Poll::Wrong;
-                kernel.leave_poll(&mut state, i, !received);
+                let in_time = matches!(action, Action::Receive { .. } | Action::Sum { .. });
+                let received = in_time && !kernel.skips_polls(&state);
+                state.broken.sum |= received && kernel.poll(&state, hop, i) != Poll::Right;
+                match step {
+                    Step::Sum(_) => kernel.leave_sum(&mut state, i, !received),
+                    _ => kernel.leave_poll(&mut state, i, !received),
+                }
                 self.end_launch(&mut state, rank);
             }
             Action::Reset { rank } => {
@@ -257,6 +271,7 @@ impl fmt::Debug for Action {
                 write!(f, "rank {rank}, thread {thread} begins the next launch")
             }
             Action::Send { rank, thread } => write!(f, "rank {rank}, thread {thread} sends and re-arms"),
+            Action::Sum { rank, thread } => write!(f, "rank {rank}, thread {thread} sums and publishes"),
             Action::Receive { rank, thread } => write!(f, "rank {rank}, thread {thread} receives"),
             Action::TimeOut { rank, thread } => write!(f, "rank {rank}, thread {thread} times out"),
             Action::GiveUp { rank, thread } => write!(f, "rank {rank}, thread {thread} gives up"),
@@ -264,7 +279,11 @@ impl fmt::Debug for Action {
             Action::Reset { rank: Some(rank) } => write!(f, "rank {rank} resets alone"),
             Action::Land(Store { at, by, word }) => {
                 let Place { region, generation, slot, from, lane, word: index } = at;
-                let what = if word == EMPTY { "empty".to_owned() } else { format!("launch {word}") };
+                let what = match word {
+                    EMPTY => "empty".to_owned(),
+                    NAN => "NaN".to_owned(),
+                    launch => format!("launch {launch}"),
+                };
                 write!(f, "rank {by}'s store lands: {what}, in region {region}, generation {generation}, ")?;
                 write!(f, "slot {slot}, row {from}, word {lane}.{index}")
             }

@@ -11,7 +11,7 @@ pub enum Mutation {
     ArmNext,
     /// Nothing is emptied.
     NeverArm,
-    /// A rank keeps its row in its own region, where the others read it.
+    /// A rank keeps what it sends in its own region, where the others read it.
     PollPeers,
     /// A poll looks at the first word of a vector only.
     CheckOneWord,
@@ -31,6 +31,14 @@ pub enum Mutation {
     MoreBlocksThanFit,
     /// A block receives a token before it has sent the next.
     ReceiveBeforeSendingAll,
+    /// An owner publishes before it has seen every slice.
+    SumEarly,
+    /// A rank waits for the others' sums before it does what it owes them.
+    ReceiveBeforeSumming,
+    /// An owner waits for the sums of a token before it adds the next.
+    SumTokenByToken,
+    /// An owner that has not seen every slice in time publishes what it stores.
+    PublishAfterFault,
     /// The prologue reads the epoch.
     EpochBeforeWait,
     /// The prologue empties the slot's words of the launch before.

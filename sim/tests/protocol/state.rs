@@ -2,11 +2,13 @@
 
 use std::hash::{Hash, Hasher};
 
-use crate::case::{Case, MAX_SLOTS, MAX_THREADS};
+use crate::case::{Case, MAX_SLOTS, MAX_THREADS, Shape};
 
 /// What a word of a region holds: the launch that its data belong to, or [`EMPTY`].
 pub type Word = u8;
 pub const EMPTY: Word = u8::MAX;
+/// What a launch that has failed would say.
+pub const NAN: Word = u8::MAX - 1;
 
 /// One word of one region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,6 +16,7 @@ pub struct Place {
     pub region: u8,
     pub generation: u8,
     pub slot: u8,
+    /// The rank that it comes from; a sum is behind the rows of all ranks.
     pub from: u8,
     pub lane: u8,
     pub word: u8,
@@ -56,12 +59,17 @@ impl Memory {
 
     /// Words of a region.
     fn region(case: &Case) -> usize {
-        3 * MAX_SLOTS * case.ranks as usize * case.lanes as usize * case.words as usize
+        3 * MAX_SLOTS * Self::rows(case) * case.lanes as usize * case.words as usize
+    }
+
+    /// Rows of a slot: one of every rank, and one of sums.
+    fn rows(case: &Case) -> usize {
+        case.ranks as usize + usize::from(case.shape == Shape::Owner)
     }
 
     fn index(case: &Case, at: Place) -> usize {
         let row = (at.region as usize * 3 + at.generation as usize) * MAX_SLOTS + at.slot as usize;
-        let vector = (row * case.ranks as usize + at.from as usize) * case.lanes as usize + at.lane as usize;
+        let vector = (row * Self::rows(case) + at.from as usize) * case.lanes as usize + at.lane as usize;
         vector * case.words as usize + at.word as usize
     }
 
@@ -144,7 +152,7 @@ pub struct Thread {
     pub epoch: u8,
     /// It saw a fault when it began.
     pub began_failed: bool,
-    /// Its last poll ended without the words.
+    /// Its last poll ended without the words; of an `owner`, one of its launch.
     pub poll_failed: bool,
 }
 
