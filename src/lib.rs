@@ -69,7 +69,7 @@ pub use seamline_macros::fused_pattern;
 pub use seamline_runtime::cuda;
 pub use seamline_runtime::{
     Bundle, Error, ErrorKind, Explanation, Fault, Group, Input, KeepAlive, Kernel, Output, Pattern, Prepare,
-    Queue, Rank, Status, Variant, args, executor, launch_all, reset, untyped,
+    Queue, Rank, Schedule, Status, Variant, args, executor, launch_all, reset, untyped,
 };
 #[cfg(feature = "sim")]
 pub use seamline_sim as sim;

@@ -1,8 +1,8 @@
 //! Groups, `prepare` and `launch`, on the reference executor.
 
-use seamline::ErrorKind;
 use seamline::args::{Arg, ArgList};
 use seamline::prelude::*;
+use seamline::{ErrorKind, Schedule};
 use seamline_codegen::program::Program;
 use seamline_codegen::reference::{self, Buffer, RankInputs};
 use seamline_codegen::workload::{Argument, Kind, Workload};
@@ -280,6 +280,22 @@ fn a_timeout_may_be_for_ever() {
 }
 
 #[test]
+fn ranks_that_prepare_different_schedules_are_told() {
+    let ranks = Group::reference(2).unwrap();
+    std::thread::scope(|scope| {
+        for rank in &ranks {
+            scope.spawn(move || {
+                let options = options(4).schedule_from(2 + rank.index() as usize, Schedule::Owner);
+                let error = Seam::prepare(rank, &options).unwrap_err();
+                assert!(matches!(error.kind(), ErrorKind::Disagree { rank: 1, .. }), "{error}");
+                let expected = "one_shot, owner from 3 tokens on, not one_shot, owner from 2 tokens on";
+                assert!(error.to_string().contains(expected), "{error}");
+            });
+        }
+    });
+}
+
+#[test]
 fn a_launch_is_explained() {
     let kernels = Seam::prepare_all(&Group::reference(2).unwrap(), &options(64)).unwrap();
     let explanation = kernels[0].explain(3);
@@ -290,6 +306,24 @@ fn a_launch_is_explained() {
     assert_eq!(explanation.bytes_sent, 3 * row);
     let text = explanation.to_string();
     assert!(text.contains("seam of 3 tokens: one_shot") && text.contains(&explanation.entry), "{text}");
+}
+
+#[test]
+fn a_launch_by_two_schedules_is_explained() {
+    let options = options(64).schedule_from(2, Schedule::Owner);
+    let kernels = Seam::prepare_all(&Group::reference(2).unwrap(), &options).unwrap();
+    let explained = |rank: usize, tokens| {
+        let explanation = kernels[rank].explain(tokens);
+        (explanation.schedule, explanation.bytes_sent, explanation.bytes_received)
+    };
+    let row = u64::from(HIDDEN) * 2;
+    assert_eq!(explained(0, 1), (Schedule::OneShot, row, row));
+    // Of 320 channels rank 0 owns 256, whose sums are f32.
+    let (less, more) = (256 * 2 + 64 * 4, 64 * 2 + 256 * 4);
+    assert_eq!(explained(0, 3), (Schedule::Owner, 3 * more, 3 * less));
+    assert_eq!(explained(1, 3), (Schedule::Owner, 3 * less, 3 * more));
+    let text = kernels[0].explain(3).to_string();
+    assert!(text.contains(": owner\n") && text.contains("_owner_"), "{text}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use seamline::args::{Arg, ArgList};
 use seamline::prelude::*;
 use seamline::sim::{Options, Order, Simulator};
 use seamline::untyped::{self, Untyped};
-use seamline::{ErrorKind, Graph};
+use seamline::{ErrorKind, Graph, Schedule};
 use seamline_codegen::program::Program;
 use seamline_codegen::reference::{self, Buffer, RankInputs};
 use seamline_codegen::workload::{Argument, Kind, Workload};
@@ -155,6 +155,41 @@ fn the_regions_live_from_launch_to_launch() {
         fixture.run(&[&program; 4], &[&workload; 4]);
     }
     assert!(fixture.kernels[0].memory() > 0);
+}
+
+/// What `owner` exchanges, wire and sums, lies in a region of its own, and has epochs of its own.
+#[test]
+fn a_kernel_of_two_schedules_has_a_region_for_each() {
+    let options = Prepare::new(7).exchange_tokens(4).schedule_from(2, Schedule::Owner);
+    let fixture = Fixture::new(Seam::GRAPH, 3, 520, Order::Random(3), options);
+    let alone = |schedule| {
+        let options = Prepare::new(7).exchange_tokens(4).schedule(schedule);
+        Fixture::new(Seam::GRAPH, 3, 520, Order::Random(3), options).kernels[0].memory()
+    };
+    let both = alone(Schedule::OneShot) + alone(Schedule::Owner);
+    assert_eq!(fixture.kernels[0].memory(), both);
+    let program = fixture.program(Presence::ALL);
+    // Five tokens are four by `owner` and one by `one_shot`.
+    let explanation = fixture.kernels[0].explain(5);
+    assert_eq!(explanation.schedule, Schedule::Owner);
+    assert!(explanation.last.is_some_and(|(entry, _)| entry.contains("_one_shot_")));
+    for (seed, tokens) in [1, 3, 5, 7, 2, 1, 1, 4, 5, 1, 6, 7, 1, 3].into_iter().enumerate() {
+        let workload = Workload::new(&program, tokens, seed as u64, Kind::Ordinary);
+        fixture.run(&[&program; 3], &[&workload; 3]);
+    }
+}
+
+#[test]
+fn every_graph_stores_the_bits_of_the_reference_by_owner() {
+    for (graph, ranks, hidden) in [(Seam::GRAPH, 8, 520), (Crossing::GRAPH, 4, 40), (Sides::GRAPH, 2, 1032)] {
+        let options = Prepare::new(5).schedule(Schedule::Owner);
+        let fixture = Fixture::new(graph, ranks, hidden, Order::Random(9), options);
+        let program = fixture.program(Presence::ALL);
+        for launch in 0..8 {
+            let workload = Workload::new(&program, 1 + launch * 3 % 5, launch as u64, Kind::Ordinary);
+            fixture.run(&vec![&program; ranks as usize], &vec![&workload; ranks as usize]);
+        }
+    }
 }
 
 #[test]

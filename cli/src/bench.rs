@@ -7,7 +7,7 @@ mod peer;
 mod seam;
 
 use crate::table::Table;
-use crate::target::{HIDDEN, TOP_K};
+use crate::target::{HIDDEN, TOP_K, schedule_names};
 use crate::{Verdict, output};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -15,6 +15,7 @@ use cudarc::driver::CudaContext;
 use graph::{Captured, Streams};
 use peer::Library;
 use seam::Seam;
+use seamline::Schedule;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -33,6 +34,9 @@ pub struct Bench {
     /// Rounds over all ways; the median is reported
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
+    /// Schedules to time beside each other; without any, the one that is taken
+    #[arg(long, value_delimiter = ',', value_parser = schedule_names())]
+    schedule: Vec<Schedule>,
     /// A shared library with other ways through the seam; see cli/peers/seamline_peer.h
     #[arg(long = "peer", value_name = "LIBRARY")]
     peers: Vec<PathBuf>,
@@ -147,7 +151,7 @@ impl Bench {
     ) -> Result<Vec<Measurement>> {
         let streams = Streams::new(context, ranks)?;
         let seam = Seam::new(&streams, self.hidden, self.top_k, tokens)?;
-        let mut ways = seam.ways(context)?;
+        let mut ways = seam.ways(context, &self.schedule)?;
         for library in libraries {
             ways.extend(library.ways(&seam)?);
         }

@@ -1,13 +1,14 @@
 //! `seamline check`: patterns of a source file on every executor, held against the reference.
 
 use crate::named::Named;
-use crate::target::{HINT, MOST_TOKENS, RANKS, Source};
+use crate::target::{HINT, MOST_TOKENS, RANKS, Source, schedule_names};
 use crate::{Usage, Verdict, output};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use seamline::sim::Simulated;
 use seamline::testing::{self, Case, Outcome};
-use seamline::{ErrorKind, Graph, Group, Prepare, cuda};
+use seamline::{ErrorKind, Graph, Group, Prepare, Schedule, cuda};
+use seamline_codegen::{Dims, Presence, Request};
 use serde::Serialize;
 
 /// Arguments of `seamline check`.
@@ -23,6 +24,9 @@ pub struct Check {
     #[arg(long, short, value_delimiter = ',', default_values_t = [1, 17])]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_TOKENS))]
     tokens: Vec<u64>,
+    /// The schedule, for all numbers of ranks that it can run; without it, the one that is taken
+    #[arg(long, value_parser = schedule_names())]
+    schedule: Option<Schedule>,
     /// What runs them, and must be there; without it, whatever is
     #[arg(long, value_delimiter = ',')]
     executor: Vec<Executor>,
@@ -97,9 +101,14 @@ impl Check {
         let patterns: &'static [Named] = self.source.patterns()?.leak();
         let graphs = patterns.iter().map(|pattern| &pattern.graph).collect::<Vec<_>>();
         for pattern in patterns {
-            let check = self.check(&pattern.graph, &graphs)?;
+            let Some(check) = self.check(&pattern.graph, &graphs)? else { continue };
             total += check.cases().map_err(usage)? * self.executor.len().max(1);
             checks.push((pattern, check));
+        }
+        if let (Some(schedule), true) = (self.schedule, checks.is_empty()) {
+            let why =
+                format!("`{}` can run none of these patterns on these numbers of ranks", schedule.name());
+            return Err(Usage(why).into());
         }
         output::progress(&format!("preparing; 0 of {total}"));
         let mut report = Report::default();
@@ -127,7 +136,8 @@ impl Check {
         Ok(if good { Verdict::Good } else { Verdict::Bad })
     }
 
-    fn check(&self, graph: &'static Graph, all: &[&Graph]) -> Result<testing::Check, Usage> {
+    /// Nothing, if the schedule can run it on none of the numbers of ranks.
+    fn check(&self, graph: &'static Graph, all: &[&Graph]) -> Result<Option<testing::Check>, Usage> {
         let request = self.source.request(graph, all, 1)?;
         let tokens: Vec<usize> = self.tokens.iter().map(|tokens| *tokens as usize).collect();
         let most = tokens.iter().copied().max().unwrap_or(1).max(1);
@@ -141,11 +151,25 @@ impl Check {
         if let Some(dtype) = request.dtype {
             options = options.dtype(dtype);
         }
-        let check = testing::Check::new(graph, &options).ranks(&self.ranks).tokens(&tokens).all_kinds();
-        Ok(self.executor.iter().fold(check, |check, executor| match executor {
+        let mut ranks = self.ranks.clone();
+        if let Some(schedule) = self.schedule {
+            options = options.schedule(schedule);
+            // What does not bind says so later.
+            ranks.retain(|ranks| {
+                let request = Request { ranks: *ranks, ..request };
+                let dims = Dims::bind(graph, &request, Presence::ALL);
+                let program = dims.and_then(|dims| graph.bind(&dims));
+                program.is_err() || program.is_ok_and(|program| schedule.refusal(&program).is_none())
+            });
+            if ranks.is_empty() {
+                return Ok(None);
+            }
+        }
+        let check = testing::Check::new(graph, &options).ranks(&ranks).tokens(&tokens).all_kinds();
+        Ok(Some(self.executor.iter().fold(check, |check, executor| match executor {
             Executor::Sim => check.executor("sim", Group::simulated),
             Executor::Cuda => check.executor("cuda", |ranks| Group::loopback(&cuda::context(0)?, ranks)),
-        }))
+        })))
     }
 
     fn print(&self, report: &Report) -> Result<()> {

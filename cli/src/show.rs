@@ -5,15 +5,15 @@ pub mod program;
 
 use crate::compile::{Compiled, KNOWN, compile};
 use crate::table::Table;
-use crate::target::Target;
+use crate::target::{Target, schedule_names};
 use crate::{Usage, Verdict, output};
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use launches::Launch;
-use seamline_codegen::MAX_TOKENS;
 use seamline_codegen::emit::{self, emit};
-use seamline_codegen::schedule::{DeviceModel, Geometry, Planner};
+use seamline_codegen::schedule::{DeviceModel, Geometry, Planner, Schedule};
+use seamline_codegen::{MAX_TOKENS, Program};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -33,9 +33,9 @@ pub struct Show {
     #[arg(long, value_delimiter = ',', value_name = "ARCH", default_value = "sm_90a")]
     #[arg(value_parser = PossibleValuesParser::new(KNOWN.into_iter().chain(["none"])))]
     arch: Vec<String>,
-    /// The schedule that is expected: local or one_shot
-    #[arg(long)]
-    schedule: Option<String>,
+    /// The schedule; without it, the one that is taken
+    #[arg(long, value_parser = schedule_names())]
+    schedule: Option<Schedule>,
     /// Writes the whole CUDA source to this file instead of showing the generated part
     #[arg(long, value_name = "FILE")]
     cuda: Option<PathBuf>,
@@ -65,8 +65,8 @@ impl Show {
     pub fn run(&self) -> Result<Verdict> {
         let graph = self.target.graph()?;
         let program = self.target.program(&graph)?;
-        let planner = Planner::new(&program, DeviceModel::H200, 1, false);
-        self.check_schedule(planner.schedule(1).name())?;
+        let planner = Planner::new(&program, DeviceModel::H200, 1, false)
+            .with_schedules(self.schedule(&program)?.map(|schedule| (1, schedule)));
         let launches: Vec<Launch> = self
             .tokens
             .iter()
@@ -140,15 +140,17 @@ impl Show {
         archs.map(|arch| compile(module, arch)).collect()
     }
 
-    fn check_schedule(&self, runs: &str) -> Result<(), Usage> {
-        match self.schedule.as_deref() {
-            None => Ok(()),
-            Some(wanted) if wanted == runs => Ok(()),
-            Some(wanted @ ("local" | "one_shot")) => Err(Usage(format!(
-                "with --ranks {} this pattern runs as {runs}, not {wanted}: local is for one rank, one_shot for several",
+    /// The schedule that is asked for, if it can run the program.
+    fn schedule(&self, program: &Program) -> Result<Option<Schedule>, Usage> {
+        let refused = self.schedule.and_then(|schedule| Some((schedule, schedule.refusal(program)?)));
+        match refused {
+            None => Ok(self.schedule),
+            Some((schedule, reason)) => Err(Usage(format!(
+                "`{}` cannot run `{}` with --ranks {}: {reason}",
+                schedule.name(),
+                program.name,
                 self.target.ranks
             ))),
-            Some(other) => Err(Usage(format!("unknown schedule `{other}`: expected local or one_shot"))),
         }
     }
 }

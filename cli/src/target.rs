@@ -4,7 +4,9 @@ use crate::Usage;
 use crate::named::{Named, Patterns};
 use anyhow::{Context, Result};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use seamline::{DType, Graph};
+use seamline_codegen::schedule::{SCHEDULES, Schedule};
 use seamline_codegen::{Dims, MAX_HIDDEN, MAX_RANKS, MAX_TOP_K, ParamId, Presence, Program, Request};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -147,6 +149,12 @@ impl Target {
         let dims = Dims::bind(graph, &request, Presence::from_absent(absent)).map_err(hint)?;
         graph.bind(&dims).context("cannot bind the pattern")
     }
+}
+
+/// What `--schedule` may be.
+pub fn schedule_names() -> impl TypedValueParser<Value = Schedule> {
+    let names = PossibleValuesParser::new(SCHEDULES.iter().map(|def| def.name));
+    names.try_map(|name| Schedule::from_name(&name).ok_or("an unknown schedule"))
 }
 
 fn optional(graph: &Graph, name: &str) -> Result<ParamId, Usage> {

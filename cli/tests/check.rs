@@ -39,6 +39,21 @@ fn run(mut command: Command) -> (Option<i32>, String, String) {
 }
 
 #[test]
+fn a_schedule_is_checked_where_it_can_run() {
+    let sizes =
+        ["--set", "hidden=600", "top_k=3", "--tokens", "3", "--executor", "sim", "--schedule", "owner"];
+    let (status, out, err) = run(check("owner.rs", &[&sizes[..], &["--ranks", "1,2,3"]].concat()));
+    assert_eq!(status, Some(0), "{out}{err}");
+    // Of one pattern, in two variants, for two of the numbers of ranks.
+    let cases = 2 * 2 * 8;
+    assert!(out.contains(&format!("{cases} of {cases} cases equal")), "{out}");
+    assert!(!out.contains("N=1") && !out.contains("finalized"), "{out}");
+    let (status, _, err) = run(check("owner.rs", &[&sizes[..], &["--ranks", "1"]].concat()));
+    assert_eq!(status, Some(2), "{err}");
+    assert!(err.contains("`owner` can run none of these patterns"), "{err}");
+}
+
+#[test]
 fn every_pattern_variant_group_and_kind_is_a_line_and_equal() {
     let arguments =
         ["--set", "hidden=40", "top_k=3", "--ranks", "1,2", "--tokens", "1,3", "--executor", "sim"];

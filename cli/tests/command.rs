@@ -178,7 +178,7 @@ fn an_error_in_a_source_file_is_shown_where_it_is() {
 fn bad_usage_ends_with_2_and_says_what_to_write() {
     let file = file("usage.rs", SEAM);
     let file = file.to_str().unwrap();
-    let cases: [(&[&str], &str); 21] = [
+    let cases: [(&[&str], &str); 23] = [
         (&["show", "no_such_file.rs"], "cannot read no_such_file.rs"),
         (&["show", "--pattern", "no_such_pattern"], "there are moe_finalize_ar_residual_rmsnorm"),
         (&["show"], "choose one with --pattern"),
@@ -194,7 +194,18 @@ fn bad_usage_ends_with_2_and_says_what_to_write() {
         (&["demo", "--tokens", "0"], "0 is not in 1..=65536"),
         (&["demo", "--tokens", "18446744073709551615"], "18446744073709551615 is not in 1..=65536"),
         (&["show", file, "--set", "hidden=4", "--without", "w"], "there are bias"),
-        (&["show", file, "--set", "hidden=4", "--schedule", "local"], "local is for one rank"),
+        (
+            &["show", file, "--set", "hidden=4", "--schedule", "local"],
+            "`local` cannot run `my_seam` with --ranks 8: its ranks exchange rows: take `one_shot`",
+        ),
+        (
+            &["show", file, "--set", "hidden=4", "--ranks", "1", "--schedule", "owner"],
+            "`owner` cannot run `my_seam` with --ranks 1: it exchanges nothing",
+        ),
+        (
+            &["show", file, "--set", "hidden=4", "--schedule", "two_shot"],
+            "possible values: local, one_shot, owner",
+        ),
         (&["show", file, "--set", "hidden=4", "--ranks", "9"], "9 is not in 1..=8"),
         (&["show", file, "--set", "hidden=4", "--arch", "foo"], "possible values: sm_90, sm_90a"),
         (&["show", file, "--set", "hidden=4", "--arch", "sm_90a,sm_80"], "invalid value 'sm_80'"),

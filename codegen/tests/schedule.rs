@@ -3,7 +3,9 @@
 use seamline_codegen::parse::parse_file;
 use seamline_codegen::phases::Phases;
 use seamline_codegen::program::{Inst, Program};
-use seamline_codegen::schedule::{DeviceModel, Geometry, Planner, Schedule, launches_at_once};
+use seamline_codegen::schedule::{
+    DeviceModel, Geometry, Outbox, Planner, Schedule, Traffic, launches_at_once,
+};
 use seamline_codegen::{DType, Dims, Graph, MAX_TOKENS, Presence, Request};
 
 fn graph(signature_and_body: &str) -> Graph {
@@ -129,6 +131,9 @@ fn input_overwritten_before_the_exchange_and_read_after_it_forbids_waves() {
     assert!(!Phases::of(&other).crosses_exchange(&other));
 }
 
+/// The schedules of several ranks.
+const EXCHANGING: [Schedule; 2] = [Schedule::OneShot, Schedule::Owner];
+
 /// Each lane of a row belongs to exactly one thread, and no CTA is idle.
 fn covers(geometry: &Geometry, hidden: u32) {
     let lanes = hidden.div_ceil(8);
@@ -159,17 +164,17 @@ fn every_hidden_size_is_dealt_completely() {
 }
 
 #[test]
-fn one_shot_grids_are_resident_together() {
+fn grids_that_poll_are_resident_together() {
     let device = DeviceModel::H200;
     let graph = graph(KIMI);
     for hidden in [1024, 2880, 4096, 7168, 8192] {
         for (ranks, early) in [(2, false), (2, true), (8, false), (8, true)] {
             let program = bind(&graph, hidden, ranks);
             let planner = Planner::new(&program, device, ranks, early);
-            for tokens in 1..=200 {
-                let shape = planner.shape(tokens);
+            for (tokens, schedule) in (1..=200).flat_map(|t| EXCHANGING.map(|schedule| (t, schedule))) {
+                let shape = planner.clone().with_schedules([(1, schedule)]).shape(tokens);
                 let g = shape.geometry;
-                assert_eq!(g.schedule, Schedule::OneShot);
+                assert_eq!(g.schedule, schedule);
                 let ctas = shape.clusters * g.ctas * ranks * if early { 2 } else { 1 };
                 assert!(ctas <= device.sms * g.blocks_per_sm, "{tokens} tokens: {shape:?}");
                 assert_eq!(g.waves, u64::from(shape.clusters) < tokens);
@@ -287,4 +292,91 @@ fn a_group_of_another_size_than_the_attribute_says_is_told_what_to_do() {
         Dims::bind(&graph, &request, Presence::ALL).unwrap_err().to_string(),
         "`ranks` of `pattern` is fixed to 8 by its attribute, and the group has 2: prepare it for a group of 8, or leave `ranks` out of the attribute"
     );
+}
+
+#[test]
+fn a_schedule_that_cannot_run_a_program_says_why() {
+    let graph = graph(KIMI);
+    let (alone, several) = (bind(&graph, 7168, 1), bind(&graph, 7168, 8));
+    assert_eq!((Schedule::of(&alone), Schedule::of(&several)), (Schedule::Local, Schedule::OneShot));
+    for schedule in EXCHANGING {
+        assert_eq!(schedule.refusal(&several), None);
+        assert!(schedule.refusal(&alone).unwrap().contains("take `local`"));
+    }
+    assert_eq!(Schedule::Local.refusal(&alone), None);
+    assert!(Schedule::Local.refusal(&several).unwrap().contains("take `one_shot` or `owner`"));
+}
+
+#[test]
+fn schedules_chosen_by_hand_serve_from_so_many_tokens_on() {
+    let program = bind(&graph(KIMI), 7168, 8);
+    let planner = Planner::new(&program, DeviceModel::H200, 8, false);
+    let mixed = planner.clone().with_schedules([(5, Schedule::OneShot), (2, Schedule::Owner)]);
+    let expected = [(1, Schedule::OneShot), (2, Schedule::Owner), (5, Schedule::OneShot)];
+    assert_eq!(mixed.schedules(), expected);
+    for tokens in 1..=300 {
+        let schedule = if (2..5).contains(&tokens) { Schedule::Owner } else { Schedule::OneShot };
+        assert_eq!(mixed.schedule(tokens), schedule);
+        let alone = planner.clone().with_schedules([(1, schedule)]);
+        assert_eq!(mixed.shape(tokens), alone.shape(tokens));
+    }
+    let ranges = mixed.ranges(300);
+    let mut from = 1;
+    for range in &ranges {
+        assert_eq!(range.from, from);
+        assert!((range.from..=range.up_to).all(|t| mixed.shape(t).geometry == range.geometry));
+        from = range.up_to + 1;
+    }
+    assert_eq!(from, 301);
+    // A geometry of one_shot serves before and after the owner's, and is compiled once.
+    let geometries = mixed.geometries(300);
+    assert!(geometries.iter().enumerate().all(|(i, g)| !geometries[..i].contains(g)), "{geometries:?}");
+    assert_eq!(planner.with_schedules([(0, Schedule::Owner)]).schedules(), [(1, Schedule::Owner)]);
+}
+
+#[test]
+fn what_all_ranks_send_all_receive() {
+    let graph = graph(KIMI);
+    for hidden in [1, 8, 256, 264, 1000, 2880, 7168] {
+        for (ranks, schedule) in (2..=8).flat_map(|n| EXCHANGING.map(|schedule| (n, schedule))) {
+            let program = bind(&graph, hidden, ranks);
+            let all = (0..ranks).map(|rank| schedule.traffic(&program, rank));
+            let (sent, received) = all.fold((0, 0), |(s, r), t| (s + t.sent, r + t.received));
+            assert_eq!(sent, received, "{schedule:?} H={hidden} N={ranks}");
+        }
+    }
+}
+
+#[test]
+fn owner_sends_less_than_three_rows_where_one_shot_sends_seven() {
+    let program = bind(&graph(KIMI), 7168, 8);
+    let row = 2 * 7168;
+    assert_eq!(Schedule::OneShot.traffic(&program, 0), Traffic { sent: 7 * row, received: 7 * row });
+    // 24 of 28 blocks in bf16, and 4 blocks in f32 to 7 ranks.
+    assert_eq!(Schedule::Owner.traffic(&program, 0).sent, 24 * 512 + 7 * 4 * 1024);
+    // Ranks 4 to 7 own three.
+    assert_eq!(Schedule::Owner.traffic(&program, 7).sent, 25 * 512 + 7 * 3 * 1024);
+}
+
+#[test]
+fn every_word_of_a_region_has_one_writer() {
+    let graph = graph(KIMI);
+    for (hidden, ranks) in [(7168, 8), (1000, 3), (40, 4)] {
+        let program = bind(&graph, hidden, ranks);
+        for schedule in EXCHANGING {
+            let layout = schedule.layout(&program);
+            let mut written = vec![0; layout.bytes(2) as usize / 16];
+            for outbox in (0..ranks).flat_map(|rank| layout.outboxes(rank, 2).collect::<Vec<_>>()) {
+                let Outbox { start, bytes, piece, stride } = outbox;
+                for at in (0..bytes).step_by(16).filter(|at| at % stride < piece) {
+                    written[(start + at) as usize / 16] += 1;
+                }
+            }
+            assert!(written.iter().all(|times| *times == 1), "{schedule:?} H={hidden} N={ranks}");
+        }
+    }
+    // As much as two hops need, rows filled up to a whole number of blocks for each rank.
+    let program = bind(&graph, 7168, 8);
+    assert_eq!(Schedule::OneShot.layout(&program).bytes(128), 3 * 128 * 8 * 14336);
+    assert_eq!(Schedule::Owner.layout(&program).bytes(128), 3 * 128 * 32 * (512 + 1024));
 }

@@ -52,5 +52,6 @@ pub use pattern::{Bundle, Pattern};
 
 pub use queue::Queue;
 pub use reference::Reference;
+pub use seamline_codegen::schedule::Schedule;
 pub use status::{Fault, Status};
 pub use variant::Variant;

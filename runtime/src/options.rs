@@ -1,6 +1,7 @@
 //! What `prepare` is told.
 
 use seamline_codegen::DType;
+use seamline_codegen::schedule::Schedule;
 use std::time::Duration;
 
 /// What a kernel is prepared for. All ranks of a group give the same.
@@ -18,6 +19,8 @@ pub struct Prepare {
     pub(crate) dtype: Option<DType>,
     pub(crate) variants: Option<Vec<Vec<String>>>,
     pub(crate) exchange_tokens: Option<usize>,
+    /// From so many tokens on, in order.
+    pub(crate) schedules: Vec<(u64, Schedule)>,
     pub(crate) timeout: Duration,
     pub(crate) lazy: bool,
     pub(crate) early_trigger: bool,
@@ -35,6 +38,7 @@ impl Prepare {
             dtype: None,
             variants: None,
             exchange_tokens: None,
+            schedules: Vec::new(),
             timeout: Duration::from_secs(30),
             lazy: false,
             early_trigger: false,
@@ -83,6 +87,37 @@ impl Prepare {
     #[must_use]
     pub const fn exchange_tokens(mut self, tokens: usize) -> Prepare {
         self.exchange_tokens = Some(tokens);
+        self
+    }
+
+    /// The schedule of every launch, instead of the one that seamline takes: `local` on one rank, `one_shot` on several. It
+    /// changes no bit, only how long a launch takes; [`Kernel::explain`](crate::Kernel::explain) says what it sends.
+    ///
+    /// One that cannot run the pattern on this group is an [error](crate::ErrorKind::Schedule).
+    ///
+    /// ```
+    /// # use seamline_runtime::{Prepare, Schedule};
+    /// let options = Prepare::new(256).schedule(Schedule::Owner);
+    /// ```
+    #[must_use]
+    pub fn schedule(self, schedule: Schedule) -> Prepare {
+        self.schedule_from(1, schedule)
+    }
+
+    /// The schedule of launches of `tokens` tokens and more; fewer keep theirs. A launch of more tokens than
+    /// [`exchange_tokens`](Prepare::exchange_tokens) runs as several kernels, each of which counts by itself. Every schedule that
+    /// exchanges has exchange memory of its own.
+    ///
+    /// ```
+    /// # use seamline_runtime::{Prepare, Schedule};
+    /// // One hop for a single token, two for more.
+    /// let options = Prepare::new(256).schedule_from(2, Schedule::Owner);
+    /// ```
+    #[must_use]
+    pub fn schedule_from(mut self, tokens: usize, schedule: Schedule) -> Prepare {
+        let tokens = (tokens as u64).max(1);
+        self.schedules.retain(|(before, _)| *before < tokens);
+        self.schedules.push((tokens, schedule));
         self
     }
 

@@ -7,7 +7,7 @@ use crate::region::RegionKey;
 use crate::signature::{Argument, arguments};
 use crate::variant::{Site, Variant, describe};
 use seamline_codegen::check::check;
-use seamline_codegen::schedule::EXCHANGE_TOKENS;
+use seamline_codegen::schedule::{EXCHANGE_TOKENS, Schedule};
 use seamline_codegen::{DType, Dims, Graph, ParamId, Presence, Program, Request};
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -50,6 +50,11 @@ impl Plan {
             return Err(ErrorKind::ExchangeTokens { got, max: MAX_TOKENS }.into());
         }
         let programs = programs(graph, rank, options)?;
+        for (_, schedule) in &options.schedules {
+            if let Some(reason) = programs.iter().find_map(|(_, p)| schedule.refusal(p)) {
+                return Err(ErrorKind::Schedule { schedule: schedule.name(), reason }.into());
+            }
+        }
         // What polls must find room beside what the forks poll with. What does not is none of their business.
         let polls = programs.iter().any(|(_, p)| p.exchanges());
         let site = Site {
@@ -58,6 +63,7 @@ impl Plan {
             forks: if polls { rank.group.family.close(&graph.name) } else { 0 },
             early_trigger: options.early_trigger,
             one_grid: options.one_grid,
+            schedules: options.schedules.clone(),
         };
         let max_tokens = options.max_tokens as u64;
         let few = max_tokens.next_power_of_two().min(EXCHANGE_TOKENS);
@@ -164,6 +170,15 @@ fn presence(graph: &Graph, absent: &[String]) -> Result<Presence, Error> {
     Ok(Presence::from_absent(ids.collect::<Result<Vec<_>, Error>>()?))
 }
 
+/// Schedules by the tokens from which on they serve, in words.
+fn described(schedules: &[(u64, Schedule)]) -> String {
+    let word = |(from, schedule): &(u64, Schedule)| match from {
+        0 | 1 => schedule.name().to_owned(),
+        _ => format!("{} from {from} tokens on", schedule.name()),
+    };
+    schedules.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
 /// What all ranks of a group must have in common: names and values, for comparing and for telling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Agreement(Vec<(&'static str, String)>);
@@ -190,6 +205,7 @@ impl Agreement {
             ("`wire`", dtype(dims.wire)),
             ("`max_tokens`", options.max_tokens.to_string()),
             ("set of variants", variants.join("; ")),
+            ("schedule", described(&site.planner(&programs[0].1).schedules())),
             ("`exchange_tokens`", regions.first().map_or(0, |k| k.slots).to_string()),
             ("`early_trigger`", options.early_trigger.to_string()),
             ("`lazy`", options.lazy.to_string()),

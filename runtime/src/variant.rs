@@ -2,7 +2,7 @@
 
 use crate::region::RegionKey;
 use seamline_codegen::emit::{Module, Target, emit};
-use seamline_codegen::schedule::{DeviceModel, Geometry, LaunchShape, Planner, Range};
+use seamline_codegen::schedule::{DeviceModel, Geometry, LaunchShape, Planner, Range, Schedule};
 use seamline_codegen::{Graph, ParamId, Presence, Program};
 use std::sync::OnceLock;
 
@@ -36,7 +36,7 @@ impl Step {
 }
 
 /// What shapes depend on beside the program.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Site {
     pub(crate) device: DeviceModel,
     pub(crate) ranks_per_device: u32,
@@ -45,11 +45,15 @@ pub(crate) struct Site {
     pub(crate) early_trigger: bool,
     /// All ranks of a device in one grid.
     pub(crate) one_grid: bool,
+    /// Schedules chosen by hand, from so many tokens on.
+    pub(crate) schedules: Vec<(u64, Schedule)>,
 }
 
 impl Site {
     pub(crate) fn planner<'a>(&self, program: &'a Program) -> Planner<'a> {
-        Planner::new(program, self.device, self.ranks_per_device, self.early_trigger).with_forks(self.forks)
+        Planner::new(program, self.device, self.ranks_per_device, self.early_trigger)
+            .with_forks(self.forks)
+            .with_schedules(self.schedules.iter().copied())
     }
 }
 
@@ -177,6 +181,7 @@ mod tests {
                     forks,
                     early_trigger,
                     one_grid: false,
+                    schedules: Vec::new(),
                 };
                 let planner = site.planner(&program);
                 let most = planner.tokens_per_launch().min(3000);

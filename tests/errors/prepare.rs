@@ -3,7 +3,7 @@
 use super::support::*;
 use seamline::executor::{Executor, HostKernel};
 use seamline::prelude::*;
-use seamline::{Error, ErrorKind, Variant};
+use seamline::{Error, ErrorKind, Schedule, Variant};
 use std::sync::Arc;
 
 #[test]
@@ -48,6 +48,28 @@ fn more_variants_than_are_compiled_unasked() {
         Optional::prepare(rank, &Prepare::new(1).variants(&[&["a", "c"]])).unwrap().variants().len(),
         1
     );
+}
+
+#[test]
+fn schedules_that_cannot_run_it() {
+    for schedule in [Schedule::Owner, Schedule::OneShot] {
+        assert_error!(
+            prepare(&options().schedule(schedule)),
+            ErrorKind::Schedule { .. },
+            schedule.name(),
+            "exchanges nothing, without a collective or a second rank: take `local`"
+        );
+    }
+    let ranks = Group::reference(2).unwrap();
+    let several = |options: &Prepare| Seam::prepare_all(&ranks, options);
+    for options in [options().schedule(Schedule::Local), options().schedule_from(3, Schedule::Local)] {
+        assert_error!(
+            several(&options).unwrap_err(),
+            ErrorKind::Schedule { schedule: "local", .. },
+            "its ranks exchange rows: take `one_shot` or `owner`"
+        );
+    }
+    several(&options().schedule(Schedule::Owner)).unwrap();
 }
 
 #[test]

@@ -7,7 +7,7 @@ use half::bf16;
 use seamline::patterns::{MoeFinalizeArResidualRmsnorm as Moe, MoeFinalizeArResidualRmsnormArgs as Args};
 use seamline::prelude::*;
 use seamline::testing::{DeviceBuffer, Expected, Kind, Workload};
-use seamline::{DType, Kernel};
+use seamline::{DType, Kernel, Schedule};
 use seamline_codegen::reference::{Buffer, ideal};
 use seamline_codegen::workload::Argument;
 use seamline_codegen::{Dims, Presence, Program, Request};
@@ -126,13 +126,22 @@ impl Seam {
         &self.streams[rank]
     }
 
-    /// Seamline's ways: with the trigger at the end, and early.
-    pub fn ways(&self, context: &Arc<CudaContext>) -> Result<Vec<Way<'_>>> {
+    /// Seamline's ways: with the trigger at the end, and early; by each of the schedules, if any are given.
+    pub fn ways(&self, context: &Arc<CudaContext>, schedules: &[Schedule]) -> Result<Vec<Way<'_>>> {
         let options =
             Prepare::new(self.tokens).hidden(self.hidden as u32).top_k(self.top_k as u32).dtype(DType::Bf16);
         let options = options.variants(&[&[]]);
-        let ways = [("seamline", options.clone()), ("seamline, early trigger", options.early_trigger())];
-        let way = |(name, options): (&str, Prepare)| {
+        let mut ways = vec![("seamline".to_owned(), options.clone())];
+        if !schedules.is_empty() {
+            let by = |schedule: &Schedule| {
+                (format!("seamline, {}", schedule.name()), options.clone().schedule(*schedule))
+            };
+            ways = schedules.iter().map(by).collect();
+        }
+        let triggers = |(name, options): (String, Prepare)| {
+            [(name.clone(), options.clone()), (name + ", early trigger", options.early_trigger())]
+        };
+        let way = |(name, options): (String, Prepare)| {
             let group = Group::loopback(context, self.streams.len() as u32)?;
             let launch = match Moe::prepare_all(&group, &options) {
                 Ok(kernels) => {
@@ -141,9 +150,9 @@ impl Seam {
                 }
                 Err(error) => Err(error.to_string()),
             };
-            Ok(Way { name: name.to_owned(), ours: true, launch })
+            Ok(Way { name, ours: true, launch })
         };
-        ways.into_iter().map(way).collect()
+        ways.into_iter().flat_map(triggers).map(way).collect()
     }
 
     fn launch(&self, kernel: &Kernel<Moe>, rank: usize) -> Result<(), seamline::Error> {

@@ -18,7 +18,8 @@ pub(super) static DEF: ScheduleDef = ScheduleDef {
 };
 
 fn refusal(program: &Program) -> Option<&'static str> {
-    (!program.exchanges()).then_some("it exchanges nothing: take `local`")
+    (!program.exchanges())
+        .then_some("it exchanges nothing, without a collective or a second rank: take `local`")
 }
 
 /// A wire row of every rank.

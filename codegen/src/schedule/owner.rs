@@ -29,7 +29,8 @@ fn blocks(program: &Program) -> u64 {
 }
 
 fn refusal(program: &Program) -> Option<&'static str> {
-    (!program.exchanges()).then_some("it exchanges nothing, so that no rank sums for another: take `local`")
+    (!program.exchanges())
+        .then_some("it exchanges nothing, without a collective or a second rank: take `local`")
 }
 
 /// Slices of the blocks that a rank owns, one of every rank; then the sums of all blocks. Rows are filled up to the same

@@ -70,6 +70,7 @@ mod tests {
         forks: 0,
         early_trigger: false,
         one_grid: false,
+        schedules: Vec::new(),
     };
 
     fn shape(clusters: u32, ctas: u32) -> LaunchShape {

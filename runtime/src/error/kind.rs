@@ -318,6 +318,14 @@ pub enum ErrorKind {
         /// The most.
         max: usize,
     },
+    /// A schedule that cannot run the pattern on this group.
+    #[error("`{schedule}` cannot run this kernel: {reason}, or leave `Prepare::schedule` out")]
+    Schedule {
+        /// The schedule.
+        schedule: &'static str,
+        /// Why not, and what to take instead.
+        reason: &'static str,
+    },
     /// More variants than are compiled unasked.
     #[error(
         "{optional} inputs are optional ({names}), which makes {variants} variants: name those you launch with `Prepare::variants`"
