@@ -8,7 +8,7 @@ use seamline::cuda::{locate, nvrtc};
 use seamline::patterns::*;
 use seamline::prelude::*;
 use seamline_codegen::emit::{Target, emit};
-use seamline_codegen::schedule::{DeviceModel, Planner};
+use seamline_codegen::schedule::{DeviceModel, Planner, Schedule};
 use seamline_codegen::{Dims, Presence, Request};
 
 const ARCHS: [&str; 3] = ["sm_90a", "sm_100a", "sm_120"];
@@ -20,6 +20,8 @@ struct Case {
     top_k: u32,
     dtype: DType,
     ranks: u32,
+    /// What runs it; what is taken, where nothing is said.
+    schedule: Option<Schedule>,
     /// The most registers per thread that an entry may use.
     registers: u32,
     /// The most bytes that an entry may spill.
@@ -34,9 +36,12 @@ fn cases() -> Vec<Case> {
         top_k,
         dtype,
         ranks,
+        schedule: None,
         registers,
         spills: 0,
     };
+    let of_owner =
+        |graph, sizes, registers| Case { schedule: Some(Schedule::Owner), ..case(graph, sizes, registers) };
     vec![
         case(MoeFinalizeArResidualRmsnorm::GRAPH, (7168, 8, Bf16, 8), 120),
         case(MoeFinalizeArResidualRmsnorm::GRAPH, (7168, 8, Bf16, 1), 80),
@@ -52,13 +57,23 @@ fn cases() -> Vec<Case> {
         case(ArScaledResidualRmsnorm::GRAPH, (1536, 0, Bf16, 2), 72),
         case(ResidualRmsnorm::GRAPH, (8192, 0, F32, 1), 72),
         case(ResidualRmsnorm::GRAPH, (1001, 0, Bf16, 1), 48),
+        of_owner(MoeFinalizeArResidualRmsnorm::GRAPH, (7168, 8, Bf16, 8), 120),
+        of_owner(MoeFinalizeArResidualRmsnorm::GRAPH, (6144, 8, Bf16, 4), 120),
+        of_owner(MoeFinalizeArResidualRmsnorm::GRAPH, (4096, 22, F16, 2), 128),
+        of_owner(MoeFinalizeArResidualRmsnorm::GRAPH, (1024, 1, F32, 2), 80),
+        of_owner(MoeFinalizeArResidualRmsnormF32Gamma::GRAPH, (2880, 4, Bf16, 4), 80),
+        of_owner(MoeFinalizeAr::GRAPH, (7168, 8, Bf16, 8), 112),
+        of_owner(ArResidualRmsnorm::GRAPH, (8192, 0, Bf16, 8), 96),
+        of_owner(ArResidualRmsnormInPlace::GRAPH, (4096, 0, F16, 2), 64),
+        of_owner(ArSandwichGemmaRmsnorm::GRAPH, (3840, 0, Bf16, 2), 80),
     ]
 }
 
 impl Case {
     fn name(&self) -> String {
-        let Case { graph, hidden, top_k, dtype, ranks, .. } = self;
-        format!("{}, H={hidden} K={top_k} N={ranks} {dtype}", graph.name)
+        let Case { graph, hidden, top_k, dtype, ranks, schedule, .. } = self;
+        let schedule = schedule.map_or("", Schedule::name);
+        format!("{}, H={hidden} K={top_k} N={ranks} {dtype} {schedule}", graph.name)
     }
 
     /// With every optional input, which takes the most registers.
@@ -71,7 +86,8 @@ impl Case {
         };
         let dims = Dims::bind(self.graph, &request, Presence::ALL).unwrap();
         let program = self.graph.bind(&dims).unwrap();
-        let geometries = Planner::new(&program, DeviceModel::H200, 1, false).geometries(4096);
+        let planner = Planner::new(&program, DeviceModel::H200, 1, false);
+        let geometries = planner.with_schedules(self.schedule.map(|s| (1, s))).geometries(4096);
         emit(&program, &Target { geometries, early_trigger: false, one_grid: false }).cuda()
     }
 
@@ -124,7 +140,7 @@ fn ready_made_patterns_compile_within_their_budgets() {
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
     assert!(faults.is_empty(), "{}", faults.join("\n"));
-    assert_eq!(jobs.len(), 42);
+    assert_eq!(jobs.len(), 69);
 }
 
 #[test]

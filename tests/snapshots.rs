@@ -6,7 +6,7 @@
 use seamline::patterns::*;
 use seamline::prelude::*;
 use seamline_codegen::emit::{Target, emit};
-use seamline_codegen::schedule::{DeviceModel, Planner};
+use seamline_codegen::schedule::{DeviceModel, Planner, Schedule};
 use seamline_codegen::{Dims, Graph, ParamId, Presence, Request};
 
 /// A wire of f32: nothing is rounded between the ranks.
@@ -38,10 +38,17 @@ fn arithmetic(x: Tokens, gate: PerToken<f32>, bias: Channels, scale: Scalar) -> 
 }
 
 /// The generated part for `graph`, with the entries that up to `max_tokens` tokens take on an H200.
-fn generated(graph: &Graph, request: Request, present: Presence, max_tokens: u64) -> String {
+fn generated(
+    graph: &Graph,
+    request: Request,
+    present: Presence,
+    schedule: Option<Schedule>,
+    max_tokens: u64,
+) -> String {
     let dims = Dims::bind(graph, &request, present).unwrap();
     let program = graph.bind(&dims).unwrap();
-    let geometries = Planner::new(&program, DeviceModel::H200, 1, false).geometries(max_tokens);
+    let planner = Planner::new(&program, DeviceModel::H200, 1, false);
+    let geometries = planner.with_schedules(schedule.map(|s| (1, s))).geometries(max_tokens);
     emit(&program, &Target { geometries, early_trigger: false, one_grid: false }).generated
 }
 
@@ -49,9 +56,9 @@ fn dims(hidden: u32, top_k: u32, ranks: u32) -> Request {
     Request { hidden: Some(hidden), top_k: Some(top_k), dtype: Some(DType::Bf16), ranks }
 }
 
-/// `snapshots!(test: pattern, request[, without parameter])`: one test each.
+/// `snapshots!(test: pattern, request[, without parameter][, by schedule])`: one test each.
 macro_rules! snapshots {
-    ($($test:ident: $pattern:ident, $request:expr $(, without $absent:literal)?;)*) => {$(
+    ($($test:ident: $pattern:ident, $request:expr $(, without $absent:literal)? $(, by $schedule:ident)?;)*) => {$(
         #[test]
         fn $test() {
             let graph = $pattern::GRAPH;
@@ -60,7 +67,8 @@ macro_rules! snapshots {
                 let at = graph.params.iter().position(|p| p.name == *name).unwrap();
                 ParamId(at as u32)
             });
-            let text = generated(graph, $request, Presence::from_absent(ids), 128);
+            let schedule: &[Schedule] = &[$(Schedule::$schedule)?];
+            let text = generated(graph, $request, Presence::from_absent(ids), schedule.first().copied(), 128);
             insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
                 insta::assert_binary_snapshot!(concat!(stringify!($test), ".cu"), text.into_bytes());
             });
@@ -72,6 +80,7 @@ snapshots! {
     kimi_k2_5_of_8_ranks: MoeFinalizeArResidualRmsnorm, dims(7168, 8, 8);
     kimi_k2_5_of_8_ranks_without_shared:
         MoeFinalizeArResidualRmsnorm, dims(7168, 8, 8), without "shared_expert_output";
+    kimi_k2_5_of_8_ranks_by_owner: MoeFinalizeArResidualRmsnorm, dims(7168, 8, 8), by Owner;
     kimi_k2_5_alone: MoeFinalizeArResidualRmsnorm, dims(7168, 8, 1);
     qwen3_next_of_4_ranks: MoeFinalizeArResidualGemmaRmsnorm, dims(2048, 10, 4);
     gpt_oss_of_4_ranks: MoeFinalizeArResidualRmsnormF32Gamma, dims(2880, 4, 4);
