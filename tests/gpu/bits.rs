@@ -2,6 +2,7 @@
 
 use super::patterns::{Crossing, InPlace, ReduceOnly, Seam};
 use super::support::{Fixture, UNWRITTEN, gpu, without};
+use seamline::Schedule;
 use seamline::prelude::*;
 use seamline_codegen::Presence;
 use seamline_codegen::workload::{Kind, Workload};
@@ -46,17 +47,47 @@ fn counts_of_tokens(fixture: &Fixture) -> usize {
     cases
 }
 
+/// Rows of 28 and 12 blocks: more than ranks, and no multiple of them.
+#[test]
+fn every_count_of_tokens_and_ranks_by_owner() {
+    let Some(gpu) = gpu() else { return };
+    let mut cases = 0;
+    for hidden in [7168, 2880] {
+        for ranks in 2..=8 {
+            for graph in [Seam::GRAPH, ReduceOnly::GRAPH] {
+                let options = Prepare::new(33).schedule(Schedule::Owner);
+                cases += counts_of_tokens(&Fixture::new(&gpu, graph, ranks, hidden, 8, &options));
+            }
+        }
+    }
+    println!("{cases} cases by owner are bit-equal to the reference");
+    assert_eq!(cases, 2 * 7 * 2 * 4 * TOKENS.len());
+}
+
+/// Each number of ranks with what runs it: one has one schedule.
+fn ranks_and_schedules(ranks: &[u32]) -> Vec<(u32, Option<Schedule>)> {
+    let owner = ranks.iter().filter(|ranks| **ranks > 1).map(|ranks| (*ranks, Some(Schedule::Owner)));
+    ranks.iter().map(|ranks| (*ranks, None)).chain(owner).collect()
+}
+
+/// Options for so many tokens by a schedule, or by the one that is taken.
+fn options(tokens: usize, schedule: Option<Schedule>) -> Prepare {
+    let options = Prepare::new(tokens);
+    schedule.map_or(options.clone(), |schedule| options.schedule(schedule))
+}
+
 #[test]
 fn hostile_inputs() {
     let Some(gpu) = gpu() else { return };
-    for ranks in [1, 3, 8] {
+    for (ranks, schedule) in ranks_and_schedules(&[1, 3, 8]) {
         for graph in [Seam::GRAPH, ReduceOnly::GRAPH, InPlace::GRAPH, Crossing::GRAPH] {
-            let fixture = Fixture::new(&gpu, graph, ranks, 1024, 6, &Prepare::new(9));
+            let fixture = Fixture::new(&gpu, graph, ranks, 1024, 6, &options(9, schedule));
             let program = fixture.program(Presence::ALL);
             let kinds = Kind::HOSTILE.into_iter().chain([Kind::KIMI_K2, Kind::KIMI_K2_EXPERT_PARALLEL]);
             for (seed, kind) in kinds.enumerate() {
                 let workload = Workload::new(&program, 9, seed as u64, kind);
-                fixture.run(&format!("{}, N={ranks}, {kind:?}", program.name), &program, &workload);
+                let what = format!("{}, N={ranks}, {schedule:?}, {kind:?}", program.name);
+                fixture.run(&what, &program, &workload);
             }
         }
     }
@@ -67,14 +98,14 @@ fn every_dtype_and_ragged_sizes() {
     let Some(gpu) = gpu() else { return };
     for dtype in DType::FLOATS {
         for hidden in [1, 7, 100, 1000, 2048, 2688, 2884, 4096, 6144, 8192] {
-            for ranks in [1, 2] {
+            for (ranks, schedule) in ranks_and_schedules(&[1, 2, 3]) {
                 for graph in [Seam::GRAPH, InPlace::GRAPH, Crossing::GRAPH] {
-                    let fixture =
-                        Fixture::with_dtype(&gpu, graph, ranks, (hidden, 5, dtype), &Prepare::new(5));
+                    let options = options(5, schedule);
+                    let fixture = Fixture::with_dtype(&gpu, graph, ranks, (hidden, 5, dtype), &options);
                     let program = fixture.program(Presence::ALL);
                     let workload = Workload::new(&program, 5, hidden.into(), Kind::InfAndNan);
                     fixture.run(
-                        &format!("{}, {dtype} H={hidden} N={ranks}", program.name),
+                        &format!("{}, {dtype} H={hidden} N={ranks} {schedule:?}", program.name),
                         &program,
                         &workload,
                     );
@@ -88,10 +119,12 @@ fn every_dtype_and_ragged_sizes() {
 fn many_tokens() {
     let Some(gpu) = gpu() else { return };
     for (ranks, tokens) in [(1, 64), (1, 65), (1, 1024), (2, 129), (4, 300), (8, 257)] {
-        let fixture = Fixture::new(&gpu, Seam::GRAPH, ranks, 2048, 8, &Prepare::new(1024));
-        let program = fixture.program(Presence::ALL);
-        let workload = Workload::new(&program, tokens, 5, Kind::Ordinary);
-        fixture.run(&format!("N={ranks} T={tokens}"), &program, &workload);
+        for (ranks, schedule) in ranks_and_schedules(&[ranks]) {
+            let fixture = Fixture::new(&gpu, Seam::GRAPH, ranks, 2048, 8, &options(1024, schedule));
+            let program = fixture.program(Presence::ALL);
+            let workload = Workload::new(&program, tokens, 5, Kind::Ordinary);
+            fixture.run(&format!("N={ranks} T={tokens} {schedule:?}"), &program, &workload);
+        }
     }
 }
 

@@ -1,21 +1,27 @@
 //! The exchange from launch to launch: changing tokens, regions that are too small, graphs, streams, faults.
 
 use super::patterns::{InPlace, Seam};
-use super::support::{Fixture, gpu};
+use super::support::{Fixture, Gpu, gpu};
 use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
-use seamline::ErrorKind;
 use seamline::prelude::*;
+use seamline::{ErrorKind, Schedule};
 use seamline_codegen::Presence;
 use seamline_codegen::workload::{Kind, Workload};
 use std::time::{Duration, Instant};
+
+/// Options for so many tokens, with and without waiting for what an owner publishes, and both in one kernel.
+fn by_each_schedule(tokens: usize) -> [Prepare; 3] {
+    let options = || Prepare::new(tokens);
+    [options(), options().schedule(Schedule::Owner), options().schedule_from(tokens / 2, Schedule::Owner)]
+}
 
 #[test]
 fn thousands_of_launches_with_changing_tokens() {
     const LAUNCHES: usize = 10_000;
     const ROUNDS: usize = 40;
     let Some(gpu) = gpu() else { return };
-    for ranks in [2, 8] {
-        let fixture = Fixture::new(&gpu, Seam::GRAPH, ranks, 2048, 4, &Prepare::new(16));
+    for (ranks, options) in [2, 8].into_iter().flat_map(|ranks| by_each_schedule(16).map(|o| (ranks, o))) {
+        let fixture = Fixture::new(&gpu, Seam::GRAPH, ranks, 2048, 4, &options);
         let program = fixture.program(Presence::ALL);
         let mut memory = fixture.memory(&program, &Workload::new(&program, 16, 0, Kind::Ordinary));
         let mut expected = Vec::new();
@@ -32,7 +38,8 @@ fn thousands_of_launches_with_changing_tokens() {
             memory.iter_mut().zip(&fixture.streams).for_each(|(m, stream)| m.clear(stream));
             let tokens = 1 + round * 5 % 16;
             fixture.launch(&program, &memory, tokens).unwrap();
-            fixture.compare(&format!("N={ranks}, round {round}"), &program, &expected, tokens, &memory);
+            let what = format!("{options:?}, N={ranks}, round {round}");
+            fixture.compare(&what, &program, &expected, tokens, &memory);
         }
     }
 }
@@ -40,14 +47,17 @@ fn thousands_of_launches_with_changing_tokens() {
 #[test]
 fn more_tokens_than_the_region_holds() {
     let Some(gpu) = gpu() else { return };
-    for (ranks, slots, tokens) in [(2, 1, 5), (4, 3, 10), (8, 16, 100)] {
-        let options = Prepare::new(128).exchange_tokens(slots);
+    let cases = [(2, 1, 5), (4, 3, 10), (8, 16, 100)];
+    let cases = cases.into_iter().flat_map(|case| [Schedule::OneShot, Schedule::Owner].map(|s| (case, s)));
+    for ((ranks, slots, tokens), schedule) in cases {
+        let options = Prepare::new(128).exchange_tokens(slots).schedule(schedule);
         let fixture = Fixture::new(&gpu, Seam::GRAPH, ranks, 1024, 8, &options);
         let program = fixture.program(Presence::ALL);
         assert!(fixture.kernels[0].explain(tokens).kernels >= tokens.div_ceil(slots));
         for seed in 0..3 {
             let workload = Workload::new(&program, tokens, seed, Kind::Ordinary);
-            fixture.run(&format!("N={ranks}, {slots} slots, T={tokens}"), &program, &workload);
+            let what = format!("{schedule:?}, N={ranks}, {slots} slots, T={tokens}");
+            fixture.run(&what, &program, &workload);
         }
     }
 }
@@ -74,8 +84,9 @@ fn kernels_of_one_group_share_its_memory() {
 #[test]
 fn a_captured_graph_replays_with_fresh_inputs() {
     let Some(gpu) = gpu() else { return };
-    for ranks in [1, 4] {
-        let fixture = Fixture::new(&gpu, Seam::GRAPH, ranks, 4096, 8, &Prepare::new(8));
+    let [taken, owner, both] = by_each_schedule(8);
+    for (ranks, options) in [(1, taken.clone()), (4, taken), (4, owner), (4, both)] {
+        let fixture = Fixture::new(&gpu, Seam::GRAPH, ranks, 4096, 8, &options);
         let program = fixture.program(Presence::ALL);
         let first = Workload::new(&program, 8, 0, Kind::Ordinary);
         let mut memory = fixture.memory(&program, &first);
@@ -96,7 +107,7 @@ fn a_captured_graph_replays_with_fresh_inputs() {
             overwrite(&fixture, &mut memory, &workload);
             graphs.iter().for_each(|g| g.launch().unwrap());
             fixture.compare(
-                &format!("N={ranks}, replay {seed}"),
+                &format!("{options:?}, N={ranks}, replay {seed}"),
                 &program,
                 &fixture.expected(&program, &workload),
                 8,
@@ -182,8 +193,15 @@ fn ranks_of_one_device_need_streams_of_their_own() {
 #[test]
 fn a_rank_that_never_comes_is_a_fault_until_the_group_is_reset() {
     let Some(gpu) = gpu() else { return };
+    for schedule in [Schedule::OneShot, Schedule::Owner] {
+        a_rank_never_comes(&gpu, schedule);
+    }
+}
+
+fn a_rank_never_comes(gpu: &Gpu, schedule: Schedule) {
     let timeout = Duration::from_millis(200);
-    let fixture = Fixture::new(&gpu, Seam::GRAPH, 3, 2048, 8, &Prepare::new(8).timeout(timeout));
+    let options = Prepare::new(8).timeout(timeout).schedule(schedule);
+    let fixture = Fixture::new(gpu, Seam::GRAPH, 3, 2048, 8, &options);
     let program = fixture.program(Presence::ALL);
     let workload = Workload::new(&program, 8, 2, Kind::Ordinary);
     let memory = fixture.memory(&program, &workload);
@@ -220,28 +238,37 @@ fn a_rank_that_never_comes_is_a_fault_until_the_group_is_reset() {
 #[test]
 fn a_rank_that_is_late_is_waited_for() {
     let Some(gpu) = gpu() else { return };
-    let fixture = Fixture::new(&gpu, Seam::GRAPH, 4, 2048, 8, &Prepare::new(8));
-    let program = fixture.program(Presence::ALL);
-    let workload = Workload::new(&program, 8, 2, Kind::Ordinary);
-    let memory = fixture.memory(&program, &workload);
-    for round in 0..40usize {
-        for i in 0..4 {
-            let rank = (round + i) % 4;
-            std::thread::sleep(Duration::from_micros((round * 37 % 11 * 100) as u64));
-            let args = memory[rank].args(&program);
-            seamline::untyped::launch(&fixture.kernels[rank], &fixture.streams[rank], 1 + round % 8, args)
+    for options in by_each_schedule(8) {
+        let fixture = Fixture::new(&gpu, Seam::GRAPH, 4, 2048, 8, &options);
+        let program = fixture.program(Presence::ALL);
+        let workload = Workload::new(&program, 8, 2, Kind::Ordinary);
+        let memory = fixture.memory(&program, &workload);
+        for round in 0..40usize {
+            for i in 0..4 {
+                let rank = (round + i) % 4;
+                std::thread::sleep(Duration::from_micros((round * 37 % 11 * 100) as u64));
+                let args = memory[rank].args(&program);
+                seamline::untyped::launch(
+                    &fixture.kernels[rank],
+                    &fixture.streams[rank],
+                    1 + round % 8,
+                    args,
+                )
                 .unwrap();
+            }
         }
+        fixture.launch(&program, &memory, 8).unwrap();
+        let what = format!("in any order, {options:?}");
+        fixture.compare(&what, &program, &fixture.expected(&program, &workload), 8, &memory);
     }
-    fixture.launch(&program, &memory, 8).unwrap();
-    fixture.compare("in any order", &program, &fixture.expected(&program, &workload), 8, &memory);
 }
 
 #[test]
 fn an_early_trigger_changes_no_bit() {
     let Some(gpu) = gpu() else { return };
-    for ranks in [1, 4] {
-        let fixture = Fixture::new(&gpu, Seam::GRAPH, ranks, 7168, 8, &Prepare::new(8).early_trigger());
+    let [taken, owner, both] = by_each_schedule(8);
+    for (ranks, options) in [(1, taken.clone()), (4, taken), (4, owner), (4, both)] {
+        let fixture = Fixture::new(&gpu, Seam::GRAPH, ranks, 7168, 8, &options.clone().early_trigger());
         let program = fixture.program(Presence::ALL);
         let workload = Workload::new(&program, 8, 2, Kind::Ordinary);
         let memory = fixture.memory(&program, &workload);
@@ -249,7 +276,8 @@ fn an_early_trigger_changes_no_bit() {
             fixture.launch(&program, &memory, 1 + launch % 8).unwrap();
         }
         fixture.launch(&program, &memory, 8).unwrap();
-        fixture.compare(&format!("N={ranks}"), &program, &fixture.expected(&program, &workload), 8, &memory);
+        let what = format!("{options:?}, N={ranks}");
+        fixture.compare(&what, &program, &fixture.expected(&program, &workload), 8, &memory);
     }
 }
 

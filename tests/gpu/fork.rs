@@ -7,7 +7,7 @@
 use super::patterns::{InPlace, Seam};
 use super::support::{Fixture, Gpu, RankMemory, gpu};
 use seamline::prelude::*;
-use seamline::{ErrorKind, untyped};
+use seamline::{ErrorKind, Schedule, untyped};
 use seamline_codegen::Presence;
 use seamline_codegen::program::Program;
 use seamline_codegen::reference::RankOutputs;
@@ -26,14 +26,15 @@ struct Batch {
     expected: Vec<RankOutputs>,
 }
 
-/// A group of two ranks and its fork, each with another batch.
+/// A group of two ranks and its fork, each with another batch; the fork by another schedule.
 fn two_batches(gpu: &Gpu, timeout: Duration) -> [Batch; 2] {
     let ranks = Group::loopback(&gpu.context, 2).unwrap();
     let forks = ranks.iter().map(Rank::fork).collect::<Result<Vec<_>, _>>().unwrap();
     let mut seed = 0;
-    [(ranks, timeout), (forks, TIMEOUT)].map(|(ranks, timeout)| {
+    let schedules = [(ranks, timeout, Schedule::OneShot), (forks, TIMEOUT, Schedule::Owner)];
+    schedules.map(|(ranks, timeout, schedule)| {
         seed += 1;
-        let options = Prepare::new(MOST).timeout(timeout).variants(&[&[]]);
+        let options = Prepare::new(MOST).timeout(timeout).variants(&[&[]]).schedule(schedule);
         let fixture = Fixture::on(gpu, Seam::GRAPH, ranks, (1024, 4, DType::Bf16), &options);
         let program = fixture.program(Presence::ALL);
         let workload = Workload::new(&program, MOST, seed, Kind::Ordinary);

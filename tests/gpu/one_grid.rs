@@ -3,7 +3,7 @@
 use super::patterns::{Crossing, InPlace, ReduceOnly, Seam};
 use super::support::{Fixture, gpu};
 use seamline::prelude::*;
-use seamline::{ErrorKind, untyped};
+use seamline::{ErrorKind, Schedule, untyped};
 use seamline_codegen::Presence;
 use seamline_codegen::workload::{Kind, Workload};
 
@@ -11,15 +11,25 @@ use seamline_codegen::workload::{Kind, Workload};
 fn one_grid_stores_the_same_bits() {
     let Some(gpu) = gpu() else { return };
     for graph in [Seam::GRAPH, ReduceOnly::GRAPH, InPlace::GRAPH, Crossing::GRAPH] {
-        for (ranks, hidden) in [(1, 512), (2, 1000), (4, 2048)] {
+        let owner = Some(Schedule::Owner);
+        for (ranks, hidden, schedule) in [
+            (1, 512, None),
+            (2, 1000, None),
+            (4, 2048, None),
+            (2, 1000, owner),
+            (4, 2048, owner),
+            (4, 64, owner),
+        ] {
             let options = Prepare::new(6).exchange_tokens(4).one_grid();
+            let options = schedule.map_or(options.clone(), |schedule| options.schedule(schedule));
             let fixture = Fixture::new(&gpu, graph, ranks, hidden, 4, &options);
             let program = fixture.program(Presence::ALL);
             for (tokens, kind) in
                 [(1, Kind::Ordinary), (6, Kind::OutOfRange), (3, Kind::NoRows), (6, Kind::InfAndNan)]
             {
                 let workload = Workload::new(&program, tokens, 9, kind);
-                fixture.run(&format!("{}, N={ranks} T={tokens} {kind:?}", program.name), &program, &workload);
+                let what = format!("{}, N={ranks} {schedule:?} T={tokens} {kind:?}", program.name);
+                fixture.run(&what, &program, &workload);
             }
         }
     }

@@ -3,8 +3,8 @@
 use super::covering::pairwise;
 use super::patterns::{Weighted, WeightedBf16, WeightedF16, WeightedF32};
 use super::support::{Fixture, gpu, without};
-use seamline::Graph;
 use seamline::prelude::*;
+use seamline::{Graph, Schedule};
 use seamline_codegen::workload::{Kind, Workload};
 
 const HIDDEN: [u32; 6] = [1024, 2048, 2688, 4096, 6144, 8192];
@@ -77,15 +77,18 @@ fn every_pair_of_factors() {
         let present = without(&absent().map(|(param, _)| param).collect::<Vec<_>>());
         // One row more than is launched: it must stay unwritten, and with T = 0 it is all there is.
         let rows = case.tokens + 1;
-        let options = Prepare::new(rows).variants(&[&names]);
-        let shape = (case.hidden, case.top_k, case.dtype);
-        let fixture = Fixture::with_dtype(&gpu, graph, case.ranks, shape, &options);
-        let program = fixture.program(present);
-        let workload = Workload::new(&program, rows, case.hidden.into(), case.kind);
-        let memory = fixture.memory(&program, &workload);
-        let what = format!("{}, {:?}, {:?}, T={}", graph.name, program.dims, case.kind, case.tokens);
-        fixture.launch(&program, &memory, case.tokens).unwrap_or_else(|e| panic!("{what}: {e}"));
-        fixture.compare(&what, &program, &fixture.expected(&program, &workload), case.tokens, &memory);
+        let taken = Prepare::new(rows).variants(&[&names]);
+        let owner = (case.ranks > 1).then(|| taken.clone().schedule(Schedule::Owner));
+        for options in [Some(taken), owner].into_iter().flatten() {
+            let shape = (case.hidden, case.top_k, case.dtype);
+            let fixture = Fixture::with_dtype(&gpu, graph, case.ranks, shape, &options);
+            let program = fixture.program(present);
+            let workload = Workload::new(&program, rows, case.hidden.into(), case.kind);
+            let memory = fixture.memory(&program, &workload);
+            let what = format!("{case:?}, {options:?}");
+            fixture.launch(&program, &memory, case.tokens).unwrap_or_else(|e| panic!("{what}: {e}"));
+            fixture.compare(&what, &program, &fixture.expected(&program, &workload), case.tokens, &memory);
+        }
     }
     println!("{} cases are bit-equal to the reference", cases.len());
 }
