@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::case::{Case, Hop, Shape, Step};
 use crate::mutation::Mutation;
-use crate::state::{EMPTY, NAN, Place, Prologue, Rank, State, Store, Thread, Word};
+use crate::state::{EMPTY, NAN, Place, Prologue, Rank, SUM, State, Store, Thread, Word};
 
 /// What a poll finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl Kernel<'_> {
     fn place(self, hop: Hop, epoch: u8, slot: u8, (from, to): (u8, u8), word: u8) -> Place {
         let region = if self.case.breaks_in(Mutation::PollPeers, hop) { from } else { to };
         let generation = epoch % self.case.generations(hop);
-        let from = if hop == Hop::Sums { self.case.ranks } else { from };
+        let from = if hop == Hop::Sums { SUM } else { from };
         Place { region, generation, slot, from, lane: self.lane(), word }
     }
 

@@ -7,7 +7,7 @@ use stateright::{Model, Property};
 use crate::case::{Case, Hop, MAX_SLOTS, Step};
 use crate::kernel::{Kernel, Poll};
 use crate::mutation::Mutation;
-use crate::state::{EMPTY, NAN, Place, Rank, State, Store, Thread, Word};
+use crate::state::{EMPTY, NAN, Place, Rank, SUM, State, Store, Thread, Word};
 
 /// Every row is the sum of its own launch's words.
 pub const RIGHT: &str = "every row is its own launch's";
@@ -120,7 +120,7 @@ impl Case {
         }
         let block = at.slot % self.blocks(word);
         let done = reader.threads[(block * self.lanes + at.lane) as usize].step;
-        let hop = if at.from == self.ranks { Hop::Sums } else { Hop::Rows };
+        let hop = if at.from == SUM { Hop::Sums } else { Hop::Rows };
         let received = |step| match self.awaits(&self.step(word, block, step)) {
             Some((read, i)) => read == hop && self.slot(at.region, word, block, i) == at.slot,
             None => false,
@@ -285,7 +285,10 @@ impl fmt::Debug for Action {
                     launch => format!("launch {launch}"),
                 };
                 write!(f, "rank {by}'s store lands: {what}, in region {region}, generation {generation}, ")?;
-                write!(f, "slot {slot}, row {from}, word {lane}.{index}")
+                match from {
+                    SUM => write!(f, "slot {slot}, sum, word {lane}.{index}"),
+                    row => write!(f, "slot {slot}, row {row}, word {lane}.{index}"),
+                }
             }
         }
     }

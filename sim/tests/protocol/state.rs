@@ -10,13 +10,16 @@ pub const EMPTY: Word = u8::MAX;
 /// What a launch that has failed would say.
 pub const NAN: Word = u8::MAX - 1;
 
+/// What no rank's row is of: the sums that owners publish, behind the rows of all ranks.
+pub const SUM: u8 = u8::MAX;
+
 /// One word of one region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     pub region: u8,
     pub generation: u8,
     pub slot: u8,
-    /// The rank that it comes from; a sum is behind the rows of all ranks.
+    /// The rank whose row it is of, or [`SUM`].
     pub from: u8,
     pub lane: u8,
     pub word: u8,
@@ -69,7 +72,8 @@ impl Memory {
 
     fn index(case: &Case, at: Place) -> usize {
         let row = (at.region as usize * 3 + at.generation as usize) * MAX_SLOTS + at.slot as usize;
-        let vector = (row * Self::rows(case) + at.from as usize) * case.lanes as usize + at.lane as usize;
+        let vector = (row * Self::rows(case) + at.from.min(case.ranks) as usize) * case.lanes as usize
+            + at.lane as usize;
         vector * case.words as usize + at.word as usize
     }
 
