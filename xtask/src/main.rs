@@ -5,6 +5,8 @@ mod cargo;
 mod demo;
 mod nvrtc;
 mod report;
+#[cfg(test)]
+mod rooms;
 mod suites;
 mod test;
 
