@@ -27,6 +27,6 @@ pub mod schedule;
 pub mod workload;
 
 pub use dims::{BindError, Dims, MAX_ARGS, MAX_HIDDEN, MAX_RANKS, MAX_TOKENS, MAX_TOP_K, Presence, Request};
-pub use dtype::DType;
+pub use dtype::{DType, UnknownDType};
 pub use graph::{Elem, Fixed, Graph, Node, Op, Output, OutputId, Param, ParamId, Role, ValueId};
 pub use program::Program;
