@@ -1,7 +1,7 @@
 //! Launches on a GPU, with memory whose dtype is known at run time.
 
 use super::{Runner, bundle};
-use crate::{DType, Error, Input, Output, Rank, untyped};
+use crate::{DType, Error, Input, Output, Rank, erased};
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DriverError};
 use half::{bf16, f16};
 use seamline_codegen::Program;
@@ -46,9 +46,9 @@ pub(super) fn launch(
     // No rank begins before all copies are there: they may share the engine that a waiting rank would hold up.
     streams.iter().try_for_each(|stream| stream.synchronize()).map_err(failed)?;
     let bundles = results.iter_mut().zip(&inputs).zip(arguments).map(|((results, inputs), arguments)| {
-        bundle(program, arguments, |at| inputs[at].as_ref().map(Input::from), results)
+        (tokens, bundle(program, arguments, |at| inputs[at].as_ref().map(Input::from), results))
     });
-    untyped::launch_all(&runner.kernels, streams, tokens, bundles)?;
+    erased::launch_all(&runner.kernels, streams, bundles)?;
     for ((stream, results), outputs) in streams.iter().zip(&results).zip(outputs) {
         for (result, output) in results.iter().zip(outputs) {
             result.read(stream, output)?;
