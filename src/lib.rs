@@ -48,7 +48,7 @@ pub mod dsl;
 pub mod patterns;
 pub mod testing;
 
-pub use seamline_codegen::{DType, Graph};
+pub use seamline_codegen::{DType, Graph, UnknownDType};
 /// ```
 /// use seamline::prelude::*;
 ///
@@ -69,7 +69,7 @@ pub use seamline_macros::fused_pattern;
 pub use seamline_runtime::cuda;
 pub use seamline_runtime::{
     Bundle, Definition, Error, ErrorKind, Explanation, Fault, Grid, Group, Input, KeepAlive, Kernel, Output,
-    Pattern, Prepare, Queue, Rank, Schedule, Status, Variant, args, executor, launch_all, reset, untyped,
+    Pattern, Prepare, Queue, Rank, Schedule, Status, Variant, args, erased, executor, launch_all, reset,
 };
 #[cfg(feature = "sim")]
 pub use seamline_sim as sim;

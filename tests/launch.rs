@@ -81,8 +81,12 @@ fn list<'a>(inputs: &'a [Argument], outputs: &'a mut [Buffer]) -> ArgList<'a> {
 fn launched(kernels: &[Kernel<Seam>], workloads: &[&Workload]) -> Vec<[Buffer; 2]> {
     let tokens = workloads[0].tokens();
     let mut stored: Vec<_> = kernels.iter().map(|_| outputs(tokens)).collect();
-    let lists = stored.iter_mut().zip(workloads).enumerate().map(|(rank, (out, w))| list(w.rank(rank), out));
-    seamline::untyped::launch_all(kernels, [Queue::host()], tokens, lists).unwrap();
+    let lists = stored
+        .iter_mut()
+        .zip(workloads)
+        .enumerate()
+        .map(|(rank, (out, w))| (tokens, list(w.rank(rank), out)));
+    seamline::erased::launch_all(kernels, [Queue::host()], lists).unwrap();
     stored
 }
 
@@ -166,7 +170,7 @@ fn a_graph_made_by_hand_is_checked() {
     graph.params.to_mut()[1].in_place = None;
     let ranks = Group::reference(1).unwrap();
     let options = Prepare::new(4).hidden(8);
-    let error = seamline::untyped::prepare_all(Box::leak(Box::new(graph)), &ranks, &options).unwrap_err();
+    let error = seamline::erased::prepare_all(Box::leak(Box::new(graph)), &ranks, &options).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Graph { problems, .. } if problems.len() == 1), "{error}");
     assert!(error.to_string().contains("`residual` is written in place of a parameter"), "{error}");
 }
@@ -178,8 +182,8 @@ fn longer_buffers_than_the_tokens_need_are_left_alone() {
     let rank = Group::reference(1).unwrap().remove(0);
     let kernel = Seam::prepare(&rank, &options(8)).unwrap();
     let (mut whole, mut part) = (outputs(6), outputs(6));
-    seamline::untyped::launch(&kernel, Queue::host(), 6, list(workload.rank(0), &mut whole)).unwrap();
-    seamline::untyped::launch(&kernel, Queue::host(), 4, list(workload.rank(0), &mut part)).unwrap();
+    kernel.erase().launch(Queue::host(), (6, list(workload.rank(0), &mut whole))).unwrap();
+    kernel.erase().launch(Queue::host(), (4, list(workload.rank(0), &mut part))).unwrap();
     let row = HIDDEN as usize * 2;
     for (whole, part) in whole.iter().zip(&part) {
         assert_eq!(whole.bytes()[..4 * row], part.bytes()[..4 * row], "a row does not depend on T");
@@ -192,8 +196,8 @@ fn no_tokens_are_nothing_to_do() {
     let workload = Workload::new(&program(2, Presence::ALL), 1, 1, Kind::Ordinary);
     let kernels = Seam::prepare_all(&Group::reference(2).unwrap(), &options(8)).unwrap();
     let mut stored = [outputs(1), outputs(1)];
-    let lists = stored.iter_mut().enumerate().map(|(rank, out)| list(workload.rank(rank), out));
-    seamline::untyped::launch_all(&kernels, [Queue::host()], 0, lists).unwrap();
+    let lists = stored.iter_mut().enumerate().map(|(rank, out)| (0, list(workload.rank(rank), out)));
+    seamline::erased::launch_all(&kernels, [Queue::host()], lists).unwrap();
     assert!(stored.iter().flatten().all(|b| b.bytes().iter().all(|b| *b == 0)));
 }
 
@@ -205,8 +209,7 @@ fn stray_rows_are_counted_and_fail_nothing() {
     let kernel = Seam::prepare(&rank, &options(4)).unwrap();
     let stray = reference::run(&program, &workload.inputs(), 4).unwrap()[0].stray_rows;
     for launches in 1..=2 {
-        seamline::untyped::launch(&kernel, Queue::host(), 4, list(workload.rank(0), &mut outputs(4)))
-            .unwrap();
+        kernel.erase().launch(Queue::host(), (4, list(workload.rank(0), &mut outputs(4)))).unwrap();
         let status = kernel.status().unwrap();
         assert_eq!((status.fault, status.out_of_range), (None, launches * stray));
     }

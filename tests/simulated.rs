@@ -2,9 +2,9 @@
 #![cfg(feature = "sim")]
 
 use seamline::args::{Arg, ArgList};
+use seamline::erased::{self, Erased};
 use seamline::prelude::*;
 use seamline::sim::{Options, Order, Simulator};
-use seamline::untyped::{self, Untyped};
 use seamline::{ErrorKind, Graph, Schedule};
 use seamline_codegen::program::Program;
 use seamline_codegen::reference::{self, Buffer, RankInputs};
@@ -48,7 +48,7 @@ struct Fixture {
     graph: &'static Graph,
     hidden: u32,
     ranks: u32,
-    kernels: Vec<Kernel<Untyped>>,
+    kernels: Vec<Kernel<Erased>>,
 }
 
 impl Fixture {
@@ -56,7 +56,7 @@ impl Fixture {
         let simulator = Simulator::new(Options::new(order));
         let group = Group::with_executor(Arc::new(simulator), ranks).unwrap();
         assert_eq!(group[0].executor(), "sim");
-        let kernels = untyped::prepare_all(graph, &group, &options.hidden(hidden)).unwrap();
+        let kernels = erased::prepare_all(graph, &group, &options.hidden(hidden)).unwrap();
         Fixture { graph, hidden, ranks, kernels }
     }
 
@@ -75,8 +75,9 @@ impl Fixture {
             .map(|(program, arguments)| unwritten(program, arguments, tokens))
             .collect();
         let bundles = outputs.iter_mut().zip(programs).zip(&arguments);
-        let bundles = bundles.map(|((outputs, program), arguments)| bundle(program, arguments, outputs));
-        untyped::launch_all(&self.kernels, [Queue::host()], tokens, bundles).unwrap();
+        let bundles =
+            bundles.map(|((outputs, program), arguments)| (tokens, bundle(program, arguments, outputs)));
+        erased::launch_all(&self.kernels, [Queue::host()], bundles).unwrap();
         let inputs: Vec<_> =
             arguments.iter().map(|a| RankInputs(a.iter().map(Argument::input).collect())).collect();
         let expected = reference::run_each(programs, &inputs, tokens).unwrap();

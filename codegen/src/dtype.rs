@@ -76,3 +76,61 @@ impl std::fmt::Display for DType {
         f.write_str(self.name())
     }
 }
+
+/// By its [`name`](DType::name), or as PyTorch and a model's `config.json` call it: `bfloat16`, `float16` or `half`, `float32`
+/// or `float`, `int32` or `int`, `float8_e4m3fn`, each with or without `torch.` before it.
+///
+/// ```
+/// # use seamline_codegen::DType;
+/// let dtype: DType = "bfloat16".parse()?;
+/// assert_eq!(dtype, DType::Bf16);
+/// assert_eq!("torch.float16".parse(), Ok(DType::F16));
+/// # Ok::<(), seamline_codegen::UnknownDType>(())
+/// ```
+impl std::str::FromStr for DType {
+    type Err = UnknownDType;
+
+    fn from_str(name: &str) -> Result<DType, UnknownDType> {
+        match name.strip_prefix("torch.").unwrap_or(name) {
+            "bfloat16" => Ok(DType::Bf16),
+            "float16" | "half" => Ok(DType::F16),
+            "float32" | "float" => Ok(DType::F32),
+            "int32" | "int" => Ok(DType::I32),
+            "float8_e4m3fn" => Ok(DType::E4m3),
+            _ => DType::from_name(name).ok_or_else(|| UnknownDType { name: name.to_owned() }),
+        }
+    }
+}
+
+/// A name that is no [`DType`]'s.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is no dtype: use bfloat16, float16, float32, int32 or float8_e4m3fn")]
+#[non_exhaustive]
+pub struct UnknownDType {
+    /// What came.
+    pub name: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dtype_is_known_by_every_name_of_its_own_and_no_other() {
+        for (names, dtype) in [
+            (&["bf16", "bfloat16", "torch.bfloat16"][..], DType::Bf16),
+            (&["f16", "float16", "half", "torch.float16", "torch.half"], DType::F16),
+            (&["f32", "float32", "float", "torch.float32"], DType::F32),
+            (&["i32", "int32", "int", "torch.int32"], DType::I32),
+        ] {
+            for name in names {
+                assert_eq!(name.parse(), Ok(dtype), "{name}");
+            }
+        }
+        for name in ["", "BF16", "torch.", "torch.bf16", "float64", " float32", "float8_e4m3fn"] {
+            let error = name.parse::<DType>().unwrap_err();
+            assert_eq!(error.name, name);
+            assert!(error.to_string().starts_with(&format!("`{name}` is no dtype: use bfloat16")), "{error}");
+        }
+    }
+}

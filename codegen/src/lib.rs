@@ -33,7 +33,7 @@ pub use dims::{
     BindError, Dims, MAX_ARGS, MAX_HIDDEN, MAX_RANKS, MAX_ROW_STRIDE, MAX_TOKENS, MAX_TOP_K, Presence,
     Request, Strides,
 };
-pub use dtype::{DType, e4m3};
+pub use dtype::{DType, UnknownDType, e4m3};
 pub use graph::{
     Call, Elem, Fixed, Graph, MAX_OPERANDS, Node, Op, Operand, Output, OutputId, Param, ParamId, ValueId,
 };

@@ -1,6 +1,6 @@
 //! GPUs, through the CUDA driver and NVRTC.
 //!
-//! Most users need [`context`] alone.
+//! Most users need [`context`] alone, or [`raw_context`] where another library has made one.
 
 mod code;
 mod device;
@@ -22,7 +22,7 @@ mod side;
 mod streams;
 
 pub(crate) use driver::DriverContext;
-pub use driver::{context, driver_version, has, present};
+pub use driver::{context, driver_version, has, present, raw_context};
 pub(crate) use group::CudaGroup;
 
 /// What `prepare` and `launch` are made of, for seamline's own command and tests. Not public API.

@@ -10,7 +10,7 @@ use crate::group::memory::Mapping;
 use crate::group::region::Region;
 use crate::group::status::Status;
 use crate::launch;
-use crate::pattern::{Bundle, Pattern};
+use crate::pattern::Pattern;
 use crate::plan::Plan;
 use crate::plan::variant::describe;
 use crate::queue::Queue;
@@ -134,10 +134,7 @@ impl<P: Pattern> Kernel<P> {
     /// # Errors
     /// See [`ErrorKind`](crate::ErrorKind). Nothing was queued then, but see [`Error`] for a driver that fails.
     pub fn launch<'q>(&self, queue: impl Into<Queue<'q>>, args: P::Args<'_>) -> Result<(), Error> {
-        let tokens = args.tokens();
-        let mut list = ArgList::new();
-        args.collect(&mut list);
-        launch::launch(&self.inner, queue.into(), tokens, &mut list)
+        launch::launch(&self.inner, queue.into(), args)
     }
 }
 

@@ -8,13 +8,12 @@ use crate::pattern::{Bundle, Pattern};
 use crate::queue::Queue;
 
 /// One rank's launch.
-pub(crate) fn launch(
-    kernel: &Inner,
-    queue: Queue<'_>,
-    tokens: usize,
-    args: &mut ArgList<'_>,
-) -> Result<(), Error> {
-    let admitted = kernel.admit(tokens, args).map_err(Error::from);
+#[inline]
+pub(crate) fn launch<'a>(kernel: &Inner, queue: Queue<'_>, args: impl Bundle<'a>) -> Result<(), Error> {
+    let tokens = args.tokens();
+    let mut list = ArgList::new();
+    args.collect(&mut list);
+    let admitted = kernel.admit(tokens, &mut list).map_err(Error::from);
     let result = admitted.and_then(|launch| kernel.code.launch(queue, launch));
     result.map_err(|e| e.of(&kernel.plan.graph.name, Some(kernel.rank.index)))
 }
@@ -31,39 +30,30 @@ pub fn launch_all<'a, 'q, P: Pattern>(
     queues: impl IntoIterator<Item = impl Into<Queue<'q>>>,
     args: impl IntoIterator<Item = P::Args<'a>>,
 ) -> Result<(), Error> {
-    let mut tokens = Vec::with_capacity(kernels.len());
-    let mut lists = Vec::with_capacity(kernels.len());
-    for bundle in args {
-        tokens.push(bundle.tokens());
-        let mut list = ArgList::new();
-        bundle.collect(&mut list);
-        lists.push(list);
-    }
-    let queues: Vec<Queue<'_>> = queues.into_iter().map(Into::into).collect();
-    let kernels: Vec<&Inner> = kernels.iter().map(|k| &*k.inner).collect();
-    launch_lists(&kernels, &queues, &tokens, &mut lists)
+    crate::erased::launch_all(kernels, queues, args)
 }
 
-/// One rank's list of arguments each.
-pub(crate) fn launch_lists(
+/// One bundle per rank.
+pub(crate) fn launch_bundles<'a>(
     kernels: &[&Inner],
     queues: &[Queue<'_>],
-    tokens: &[usize],
-    args: &mut [ArgList<'_>],
+    args: impl IntoIterator<Item = impl Bundle<'a>>,
 ) -> Result<(), Error> {
+    let mut lists = Vec::with_capacity(kernels.len());
+    for bundle in args {
+        let tokens = bundle.tokens();
+        let mut list = ArgList::new();
+        bundle.collect(&mut list);
+        lists.push((tokens, list));
+    }
     let pattern = kernels.first().map(|k| &k.plan.graph.name);
-    all(kernels, queues, tokens, args).map_err(|e| match pattern {
+    all(kernels, queues, &mut lists).map_err(|e| match pattern {
         Some(pattern) => e.of(pattern, None),
         None => e,
     })
 }
 
-fn all(
-    kernels: &[&Inner],
-    queues: &[Queue<'_>],
-    tokens: &[usize],
-    args: &mut [ArgList<'_>],
-) -> Result<(), Error> {
+fn all(kernels: &[&Inner], queues: &[Queue<'_>], args: &mut [(usize, ArgList<'_>)]) -> Result<(), Error> {
     whole_group(("kernel", "kernels"), kernels.iter().map(|k| &k.rank))?;
     let expected = kernels.len();
     if args.len() != expected {
@@ -73,14 +63,13 @@ fn all(
         if let Some((what, expected, got)) = kernels[0].plan.agreement.difference(&kernel.plan.agreement) {
             return Err(ErrorKind::OtherKernel { at, what, expected, got }.into());
         }
-        if tokens[at] != tokens[0] {
-            return Err(
-                ErrorKind::TokensDiffer { rank: at as u32, expected: tokens[0], got: tokens[at] }.into()
-            );
+        let (expected, got) = (args[0].0, args[at].0);
+        if got != expected {
+            return Err(ErrorKind::TokensDiffer { rank: at as u32, expected, got }.into());
         }
     }
-    let admitted = kernels.iter().zip(args).map(|(kernel, args)| {
-        kernel.admit(tokens[0], args).map_err(|e| Error::from(e).on(kernel.rank.index))
+    let admitted = kernels.iter().zip(args).map(|(kernel, (tokens, args))| {
+        kernel.admit(*tokens, args).map_err(|e| Error::from(e).on(kernel.rank.index))
     });
     let launches = admitted.collect::<Result<Vec<_>, _>>()?;
     for launch in &launches {

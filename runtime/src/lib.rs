@@ -16,6 +16,7 @@ pub mod args;
 mod backend;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+pub mod erased;
 mod error;
 mod explain;
 mod group;
@@ -28,7 +29,6 @@ mod prepare;
 mod queue;
 mod sync;
 pub mod testing;
-pub mod untyped;
 
 pub use args::{Input, Output};
 pub use error::{Error, ErrorKind};

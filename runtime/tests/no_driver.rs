@@ -12,6 +12,9 @@ fn without_a_driver_there_is_an_error_and_no_panic() {
             let text = error.to_string();
             assert!(text.contains("libcuda.so.1") && text.contains("Group::simulated"), "{text}");
             assert!(matches!(cuda::context(0).unwrap_err().kind(), ErrorKind::NoDriver { .. }));
+            // SAFETY: without a driver nobody looks at it.
+            let raw = unsafe { cuda::raw_context(std::ptr::null_mut()) };
+            assert!(matches!(raw.unwrap_err().kind(), ErrorKind::NoDriver { .. }));
             assert!(matches!(cuda::driver_version().unwrap_err().kind(), ErrorKind::NoDriver { .. }));
         }
     }

@@ -4,7 +4,8 @@ use seamline_codegen::reference::{self, Buffer, RankInputs};
 use seamline_codegen::workload::{Argument, Kind, Workload};
 use seamline_codegen::{DType, Dims, Graph, ParamId, Presence, Program, Request, parse};
 use seamline_runtime::args::{Arg, ArgList};
-use seamline_runtime::{Group, Kernel, Prepare, Queue, Rank, untyped};
+use seamline_runtime::erased::{self, Erased};
+use seamline_runtime::{Group, Kernel, Prepare, Queue, Rank};
 use seamline_sim::{Options, Order, Simulated, Simulator};
 use std::sync::Arc;
 
@@ -29,12 +30,12 @@ fn program(graph: &Graph, ranks: u32, present: Presence) -> Program {
     graph.bind(&Dims::bind(graph, &request, present).unwrap()).unwrap()
 }
 
-fn prepare(graph: &'static Graph, ranks: &[Rank], options: &Prepare) -> Vec<Kernel<untyped::Untyped>> {
-    untyped::prepare_all(graph, ranks, options).unwrap()
+fn prepare(graph: &'static Graph, ranks: &[Rank], options: &Prepare) -> Vec<Kernel<Erased>> {
+    erased::prepare_all(graph, ranks, options).unwrap()
 }
 
 /// Launches `workloads`, one per rank and of its program, and compares with the reference.
-fn check(kernels: &[Kernel<untyped::Untyped>], programs: &[&Program], workloads: &[&Workload]) {
+fn check(kernels: &[Kernel<Erased>], programs: &[&Program], workloads: &[&Workload]) {
     let tokens = workloads[0].tokens();
     let arguments = |rank: usize| workloads[rank].rank(rank);
     let output = || Buffer::new(DType::Bf16, tokens * HIDDEN as usize);
@@ -45,9 +46,9 @@ fn check(kernels: &[Kernel<untyped::Untyped>], programs: &[&Program], workloads:
             Argument::Scalar(x) => Arg::Scalar(*x),
             Argument::Tensor(buffer) => Arg::Input(buffer.as_ref().into()),
         });
-        inputs.chain(outputs.iter_mut().map(|b| Arg::Output(b.into()))).collect::<ArgList<'_>>()
+        (tokens, inputs.chain(outputs.iter_mut().map(|b| Arg::Output(b.into()))).collect::<ArgList<'_>>())
     });
-    untyped::launch_all(kernels, [Queue::host()], tokens, lists).unwrap();
+    erased::launch_all(kernels, [Queue::host()], lists).unwrap();
     let inputs = (0..kernels.len()).map(|r| RankInputs(arguments(r).iter().map(Argument::input).collect()));
     let expected = reference::run_each(programs, &inputs.collect::<Vec<_>>(), tokens).unwrap();
     for (rank, (got, expected)) in outputs.iter().zip(&expected).enumerate() {

@@ -4,7 +4,7 @@
 mod device;
 
 use crate::args::{Arg, ArgList};
-use crate::untyped::{self, Untyped};
+use crate::erased::{self, Erased};
 use crate::{Error, ErrorKind, Graph, Input, Kernel, Output, Prepare, Queue, Rank, Variant};
 #[cfg(feature = "cuda")]
 pub use device::DeviceBuffer;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Runner {
     ranks: Vec<Rank>,
-    kernels: Vec<Kernel<Untyped>>,
+    kernels: Vec<Kernel<Erased>>,
     /// One per rank; none on a host.
     #[cfg(feature = "cuda")]
     streams: device::Streams,
@@ -41,7 +41,7 @@ impl Runner {
     /// Those of [`prepare_all`](crate::Pattern::prepare_all).
     pub fn new(graph: &'static Graph, ranks: &[Rank], options: &Prepare) -> Result<Runner, Error> {
         let start = Instant::now();
-        let kernels = untyped::prepare_all(graph, ranks, options)?;
+        let kernels = erased::prepare_all(graph, ranks, options)?;
         let prepared_in = start.elapsed();
         Ok(Runner {
             kernels,
@@ -113,9 +113,9 @@ impl Runner {
             return device::launch(self, program, tokens, arguments, outputs);
         }
         let bundles = outputs.iter_mut().zip(arguments).map(|(outputs, arguments)| {
-            bundle(program, arguments, |at| arguments[at].tensor().map(Input::from), outputs)
+            (tokens, bundle(program, arguments, |at| arguments[at].tensor().map(Input::from), outputs))
         });
-        untyped::launch_all(&self.kernels, [Queue::host()], tokens, bundles)
+        erased::launch_all(&self.kernels, [Queue::host()], bundles)
     }
 }
 

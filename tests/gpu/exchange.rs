@@ -68,15 +68,15 @@ fn kernels_of_one_group_share_its_memory() {
     let fixture = Fixture::new(&gpu, Seam::GRAPH, 2, 2048, 8, &Prepare::new(8));
     let options = Prepare::new(8).hidden(2048).top_k(8).dtype(DType::Bf16);
     let compiled = seamline::testing::compile_count();
-    let other = seamline::untyped::prepare_all(Seam::GRAPH, &fixture.ranks, &options).unwrap();
+    let other = seamline::erased::prepare_all(Seam::GRAPH, &fixture.ranks, &options).unwrap();
     assert_eq!(seamline::testing::compile_count(), compiled, "the same kernel is compiled once");
     let program = fixture.program(Presence::ALL);
     let workload = Workload::new(&program, 8, 2, Kind::Ordinary);
     let memory = fixture.memory(&program, &workload);
     for _ in 0..50 {
         fixture.launch(&program, &memory, 8).unwrap();
-        let args = memory.iter().map(|m| m.args(&program));
-        seamline::untyped::launch_all(&other, &fixture.streams, 5, args).unwrap();
+        let args = memory.iter().map(|m| (5, m.args(&program)));
+        seamline::erased::launch_all(&other, &fixture.streams, args).unwrap();
     }
     fixture.compare("two kernels in turn", &program, &fixture.expected(&program, &workload), 8, &memory);
 }
@@ -207,7 +207,7 @@ fn a_rank_never_comes(gpu: &Gpu, schedule: Schedule) {
     let memory = fixture.memory(&program, &workload);
     let launch = |rank: usize| {
         let args = memory[rank].args(&program);
-        seamline::untyped::launch(&fixture.kernels[rank], &fixture.streams[rank], 8, args)
+        fixture.kernels[rank].launch(&fixture.streams[rank], (8, args))
     };
     let began = Instant::now();
     // Rank 2 never comes, and 120 launches are queued behind the first that waits for it.
@@ -248,13 +248,7 @@ fn a_rank_that_is_late_is_waited_for() {
                 let rank = (round + i) % 4;
                 std::thread::sleep(Duration::from_micros((round * 37 % 11 * 100) as u64));
                 let args = memory[rank].args(&program);
-                seamline::untyped::launch(
-                    &fixture.kernels[rank],
-                    &fixture.streams[rank],
-                    1 + round % 8,
-                    args,
-                )
-                .unwrap();
+                fixture.kernels[rank].launch(&fixture.streams[rank], (1 + round % 8, args)).unwrap();
             }
         }
         fixture.launch(&program, &memory, 8).unwrap();

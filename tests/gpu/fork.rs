@@ -6,8 +6,9 @@
 
 use super::patterns::{InPlace, Seam};
 use super::support::{Fixture, Gpu, RankMemory, gpu};
+use seamline::ErrorKind;
+use seamline::Schedule;
 use seamline::prelude::*;
-use seamline::{ErrorKind, Schedule, untyped};
 use seamline_codegen::Presence;
 use seamline_codegen::program::Program;
 use seamline_codegen::reference::RankOutputs;
@@ -50,7 +51,7 @@ impl Batch {
 
     fn launch_rank(&self, rank: usize, tokens: usize) {
         let args = self.memory[rank].args(&self.program);
-        untyped::launch(&self.fixture.kernels[rank], &self.fixture.streams[rank], tokens, args).unwrap();
+        self.fixture.kernels[rank].launch(&self.fixture.streams[rank], (tokens, args)).unwrap();
     }
 
     /// What the launches so far have stored is gone, so that it cannot stand in for what the next one does.

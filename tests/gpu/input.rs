@@ -1,7 +1,7 @@
 //! Typed slices, and what bad input gets that only a GPU can see.
 
 use super::support::gpu;
-use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
+use cudarc::driver::sys::{self, CUgraphInstantiate_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
 use seamline::prelude::*;
 use seamline::{Error, ErrorKind, cuda};
@@ -86,6 +86,34 @@ fn slices_keep_their_order_across_streams() {
         second.memset_zeros(&mut memory.norm_out).unwrap();
     }
     drop(gpu);
+}
+
+#[test]
+fn a_context_that_is_another_librarys() {
+    let Some(gpu) = gpu() else { return };
+    let mut theirs = std::ptr::null_mut();
+    // SAFETY: makes a context of the test's own, which is not the device's primary one.
+    unsafe { sys::cuCtxCreate_v4(&mut theirs, std::ptr::null_mut(), 0, 0) }.result().unwrap();
+    assert_ne!(theirs, gpu.context.cu_ctx());
+    {
+        // SAFETY: all that is made with it ends before it.
+        let context = unsafe { cuda::raw_context(theirs.cast()) }.unwrap();
+        assert_eq!((context.cu_ctx(), context.ordinal()), (theirs, 0));
+        let stream = context.new_stream().unwrap();
+        let mut memory = Memory::new(&stream);
+        stream.memset_zeros(&mut memory.norm_out).unwrap();
+        kernel(&context).launch(&stream, memory.args()).unwrap();
+        let stored = stream.clone_dtoh(&memory.norm_out).unwrap();
+        stream.synchronize().unwrap();
+        assert!(stored.iter().all(|x| *x == bf16::ONE));
+        // A stream of another context of the device is none of its.
+        let error = refused(&kernel(&context), &gpu.context.new_stream().unwrap(), memory.args());
+        assert!(matches!(error.kind(), ErrorKind::Device { .. }), "{error}");
+    }
+    // It was not seamline's to destroy.
+    // SAFETY: the test made it, and nothing uses it any more.
+    unsafe { sys::cuCtxDestroy_v2(theirs) }.result().unwrap();
+    gpu.context.bind_to_thread().unwrap();
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use super::patterns::{Crossing, InPlace, ReduceOnly, Seam};
 use super::support::{Fixture, gpu};
+use seamline::ErrorKind;
+use seamline::Schedule;
 use seamline::prelude::*;
-use seamline::{ErrorKind, Schedule, untyped};
 use seamline_codegen::Presence;
 use seamline_codegen::workload::{Kind, Workload};
 
@@ -42,6 +43,6 @@ fn one_grid_is_not_launched_rank_by_rank() {
     let program = fixture.program(Presence::ALL);
     let memory = fixture.memory(&program, &Workload::new(&program, 4, 9, Kind::Ordinary));
     let args = memory[0].args(&program);
-    let error = untyped::launch(&fixture.kernels[0], &fixture.streams[0], 4, args).unwrap_err();
+    let error = fixture.kernels[0].launch(&fixture.streams[0], (4, args)).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::OneGrid), "{error}");
 }

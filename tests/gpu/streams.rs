@@ -4,7 +4,7 @@ use super::patterns::Seam;
 use super::support::{Fixture, Gpu, RankMemory, gpu};
 use seamline::prelude::*;
 use seamline::testing::Runner;
-use seamline::{Error, ErrorKind, untyped};
+use seamline::{Error, ErrorKind};
 use seamline_codegen::Presence;
 use seamline_codegen::program::Program;
 use seamline_codegen::reference::{self, RankOutputs};
@@ -31,7 +31,7 @@ impl Two {
     }
 
     fn launch<'q>(&'q self, rank: usize, queue: impl Into<Queue<'q>>) -> Result<(), Error> {
-        untyped::launch(&self.fixture.kernels[rank], queue, 8, self.memory[rank].args(&self.program))
+        self.fixture.kernels[rank].launch(queue, (8, self.memory[rank].args(&self.program)))
     }
 
     fn compare(&self, what: &str) {
@@ -66,7 +66,7 @@ fn a_refused_launch_leaves_the_rank_free() {
     let output = two.memory[0].outputs[0].output();
     // Two outputs in one place.
     *args.last_mut().unwrap() = seamline::args::Arg::Output(output);
-    let error = untyped::launch(&two.fixture.kernels[0], &elsewhere, 8, args).unwrap_err();
+    let error = two.fixture.kernels[0].launch(&elsewhere, (8, args)).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Overlap { .. }), "{error}");
     two.fixture.launch(&two.program, &two.memory, 8).unwrap();
     two.compare("after a launch that was refused elsewhere");

@@ -2,8 +2,9 @@
 
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr, result};
 use seamline::args::{Arg, ArgList};
+use seamline::erased::{self, Erased};
 use seamline::prelude::*;
-use seamline::{Graph, cuda, untyped};
+use seamline::{Graph, cuda};
 use seamline_codegen::program::Program;
 use seamline_codegen::reference::{self, Buffer, RankInputs, RankOutputs};
 use seamline_codegen::workload::{Argument, Workload};
@@ -155,7 +156,7 @@ pub struct Fixture {
     pub graph: &'static Graph,
     pub ranks: Vec<Rank>,
     pub streams: Vec<Arc<CudaStream>>,
-    pub kernels: Vec<Kernel<untyped::Untyped>>,
+    pub kernels: Vec<Kernel<Erased>>,
     request: Request,
 }
 
@@ -197,7 +198,7 @@ impl Fixture {
         }
         Fixture {
             graph,
-            kernels: untyped::prepare_all(graph, &ranks, &options).unwrap_or_else(|e| panic!("{e}")),
+            kernels: erased::prepare_all(graph, &ranks, &options).unwrap_or_else(|e| panic!("{e}")),
             streams: ranks.iter().map(|_| gpu.context.new_stream().unwrap()).collect(),
             request: Request { hidden: Some(hidden), top_k, dtype: Some(dtype), ranks: ranks.len() as u32 },
             ranks,
@@ -230,7 +231,7 @@ impl Fixture {
         memory: &[RankMemory],
         tokens: usize,
     ) -> Result<(), seamline::Error> {
-        untyped::launch_all(&self.kernels, &self.streams, tokens, memory.iter().map(|m| m.args(program)))
+        erased::launch_all(&self.kernels, &self.streams, memory.iter().map(|m| (tokens, m.args(program))))
     }
 
     pub fn wait(&self) {

@@ -104,6 +104,18 @@ fn shape_fits(expected: &Argument, sizes: &[usize], len: usize, tokens: usize) -
     }
 }
 
+/// Whether `got` is of the kind that is expected, at any length; nothing where that may be absent.
+pub(crate) fn kind(expected: &Argument, got: &Arg<'_>) -> Result<(), ErrorKind> {
+    match (expected.kind, got) {
+        (Kind::Input, Arg::Input(_))
+        | (Kind::Output, Arg::Output(_))
+        | (Kind::InPlace, Arg::InPlace(_))
+        | (Kind::Scalar, Arg::Scalar(_)) => Ok(()),
+        (Kind::Input, Arg::Absent) if expected.optional => Ok(()),
+        _ => Err(wrong_kind(expected, got)),
+    }
+}
+
 #[cold]
 fn wrong_kind(expected: &Argument, got: &Arg<'_>) -> ErrorKind {
     ErrorKind::ArgumentKind {

@@ -31,6 +31,22 @@ pub enum ErrorKind {
         /// What came.
         got: &'static str,
     },
+    /// A name that no argument has.
+    #[error("`{name}` is no argument of the pattern, which has {known}")]
+    #[non_exhaustive]
+    UnknownArgument {
+        /// What came.
+        name: String,
+        /// The arguments.
+        known: String,
+    },
+    /// An argument that is given by name, and again.
+    #[error("`{argument}` is given twice: give each argument once")]
+    #[non_exhaustive]
+    ArgumentTwice {
+        /// The argument.
+        argument: String,
+    },
     /// An optional input is present or absent in a way that was not prepared.
     #[error(
         "this launch has {got}, and the kernel was prepared for {prepared}: add it to `Prepare::variants`"

@@ -1,7 +1,7 @@
 //! Launches on a GPU, with memory whose dtype is known at run time.
 
 use super::{Runner, bundle};
-use crate::{DType, Error, Input, Output, Rank, untyped};
+use crate::{DType, Error, Input, Output, Rank, erased};
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DriverError};
 use half::{bf16, f16};
 use seamline_codegen::Program;
@@ -46,9 +46,9 @@ pub(super) fn launch(
     // No rank begins before all copies are there: they may share the engine that a waiting rank would hold up.
     streams.iter().try_for_each(|stream| stream.synchronize()).map_err(failed)?;
     let bundles = results.iter_mut().zip(&inputs).zip(arguments).map(|((results, inputs), arguments)| {
-        bundle(program, arguments, |at| inputs[at].as_ref().map(Input::from), results)
+        (tokens, bundle(program, arguments, |at| inputs[at].as_ref().map(Input::from), results))
     });
-    untyped::launch_all(&runner.kernels, streams, tokens, bundles)?;
+    erased::launch_all(&runner.kernels, streams, bundles)?;
     for ((stream, results), outputs) in streams.iter().zip(&results).zip(outputs) {
         for (result, output) in results.iter().zip(outputs) {
             result.read(stream, output)?;
@@ -62,7 +62,8 @@ fn failed(error: DriverError) -> Error {
 }
 
 fn unsupported(dtype: DType) -> Error {
-    let reason = format!("a buffer of {dtype} cannot be copied to or from a GPU: use bf16, f16, f32 or i32");
+    let reason =
+        format!("a buffer of {dtype} cannot be copied to one of another dtype or length: make it alike");
     Error::executor("cuda", reason)
 }
 
@@ -80,6 +81,8 @@ pub enum DeviceBuffer {
     F32(CudaSlice<f32>),
     /// i32.
     I32(CudaSlice<i32>),
+    /// e4m3, a byte each.
+    E4m3(CudaSlice<u8>),
 }
 
 impl DeviceBuffer {
@@ -100,7 +103,7 @@ impl DeviceBuffer {
             DType::F16 => copy!(F16),
             DType::F32 => copy!(F32),
             DType::I32 => copy!(I32),
-            other => return Err(unsupported(other)),
+            DType::E4m3 => copy!(E4m3),
         })
     }
 
@@ -112,6 +115,7 @@ impl DeviceBuffer {
             DeviceBuffer::F16(slice) => slice.device_ptr(stream).0,
             DeviceBuffer::F32(slice) => slice.device_ptr(stream).0,
             DeviceBuffer::I32(slice) => slice.device_ptr(stream).0,
+            DeviceBuffer::E4m3(slice) => slice.device_ptr(stream).0,
         }
     }
 
@@ -133,6 +137,7 @@ impl DeviceBuffer {
             DeviceBuffer::F16(slice) => read!(slice),
             DeviceBuffer::F32(slice) => read!(slice),
             DeviceBuffer::I32(slice) => read!(slice),
+            DeviceBuffer::E4m3(slice) => read!(slice),
         }
         stream.synchronize().map_err(failed)
     }
@@ -147,6 +152,11 @@ impl<'a> From<&'a DeviceBuffer> for Input<'a> {
             DeviceBuffer::F16(slice) => slice.into(),
             DeviceBuffer::F32(slice) => slice.into(),
             DeviceBuffer::I32(slice) => slice.into(),
+            DeviceBuffer::E4m3(slice) => {
+                let address = slice.device_ptr(slice.stream()).0;
+                // SAFETY: the slice is borrowed as long as the input, and its dtype is one byte.
+                unsafe { Input::raw(address, DType::E4m3, slice.len()) }
+            }
         }
     }
 }
@@ -160,6 +170,11 @@ impl<'a> From<&'a mut DeviceBuffer> for Output<'a> {
             DeviceBuffer::F16(slice) => slice.into(),
             DeviceBuffer::F32(slice) => slice.into(),
             DeviceBuffer::I32(slice) => slice.into(),
+            DeviceBuffer::E4m3(slice) => {
+                let address = slice.device_ptr(slice.stream()).0;
+                // SAFETY: as above, and mutably.
+                unsafe { Output::raw(address, DType::E4m3, slice.len()) }
+            }
         }
     }
 }
