@@ -6,9 +6,8 @@
 
 use super::patterns::{InPlace, Seam};
 use super::support::{Fixture, Gpu, RankMemory, gpu};
-use seamline::ErrorKind;
-use seamline::Schedule;
 use seamline::prelude::*;
+use seamline::{ErrorKind, Schedule};
 use seamline_codegen::Presence;
 use seamline_codegen::program::Program;
 use seamline_codegen::reference::RankOutputs;

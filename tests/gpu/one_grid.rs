@@ -2,9 +2,8 @@
 
 use super::patterns::{Crossing, InPlace, ReduceOnly, Seam};
 use super::support::{Fixture, gpu};
-use seamline::ErrorKind;
-use seamline::Schedule;
 use seamline::prelude::*;
+use seamline::{ErrorKind, Schedule};
 use seamline_codegen::Presence;
 use seamline_codegen::workload::{Kind, Workload};
 

@@ -98,8 +98,9 @@ fn shape_of_output(name: String, fact: Fact, role: Role) -> Option<Kind> {
         (None, Space::Token) => "write `PerToken<f32>`".to_owned(),
         (None, Space::Uniform | Space::Channel) => "combine it with a [T, H] value first".to_owned(),
     };
-    let (got, ty) = (text(Some(fact.space), fact.quantized.map(Elem::Fixed)), role.text());
-    Some(Kind::OutputShape { name, got, ty, expected: text(expected.0, expected.1), instead })
+    let got = if fact.quantized.is_some() { "quantised" } else { shape(fact.space) };
+    let declared = format!("`{}`, which is {}", role.text(), text(expected.0, expected.1));
+    Some(Kind::OutputShape { name, got, declared, instead })
 }
 
 /// The name of a collective.

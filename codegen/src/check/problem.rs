@@ -178,16 +178,14 @@ super::catalog! {
             user: String,
         },
         /// A returned value of another shape than its type.
-        #[error("`{name}` is {got}, and is returned as `{ty}`, which is {expected}: {instead}")]
+        #[error("`{name}` is {got}, and is returned as {declared}: {instead}")]
         OutputShape {
             /// The output.
             name: String,
-            /// Its shape.
-            got: String,
-            /// The type in the return type.
-            ty: String,
-            /// What that is.
-            expected: String,
+            /// Its shape, or that it is quantised.
+            got: &'static str,
+            /// The type in the return type, and what that is.
+            declared: String,
             /// What to write.
             instead: String,
         },

@@ -79,7 +79,6 @@ mod tests {
         programmatic_launch: true,
         one_grid: false,
         schedules: Vec::new(),
-        schedules: Vec::new(),
     };
 
     fn shape(clusters: u32, ctas: u32) -> LaunchShape {

@@ -168,7 +168,6 @@ pub(crate) mod tests {
                     programmatic_launch: true,
                     one_grid: false,
                     schedules: Vec::new(),
-                    schedules: Vec::new(),
                 };
                 let planner = placement.planner(&program);
                 let most = planner.tokens_per_launch().min(3000);
