@@ -1,15 +1,21 @@
 //! `seamline check`: patterns of a source file on every executor, held against the reference.
 
+mod inputs;
+mod report;
+mod summary;
+
 use crate::named::Named;
 use crate::target::{HINT, MOST_TOKENS, RANKS, Source, schedule_names};
 use crate::{Usage, Verdict, output};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use report::{Missing, Report, Row};
 use seamline::sim::Simulated;
-use seamline::testing::{self, Case, Outcome};
+use seamline::testing::{self, Kind};
 use seamline::{ErrorKind, Graph, Group, Prepare, Schedule, cuda};
 use seamline_codegen::{Dims, Presence, Request};
-use serde::Serialize;
+use std::io::Write;
+use std::ops::ControlFlow;
 
 /// Arguments of `seamline check`.
 #[derive(Args)]
@@ -30,10 +36,19 @@ pub struct Check {
     /// What runs them, and must be there; without it, whatever is
     #[arg(long, value_delimiter = ',')]
     executor: Vec<Executor>,
+    /// Kinds of inputs; without it, all that are special for the pattern, and fewer where a case is large
+    #[arg(long, value_delimiter = ',', value_parser = inputs::parser())]
+    inputs: Vec<Kind>,
+    /// A line for each case
+    #[arg(long, short)]
+    verbose: bool,
     /// JSON
     #[arg(long)]
     json: bool,
 }
+
+const NOTE: &str = "error: relative L2 against the same sums in f64; large by design for negative zeros, subnormals, cancelling and \
+                    overflow, whose roundings are as large as their values";
 
 /// `--executor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -42,53 +57,6 @@ enum Executor {
     Sim,
     /// The first GPU, with loopback ranks
     Cuda,
-}
-
-/// What `--json` prints.
-#[derive(Default, Serialize)]
-struct Report {
-    cases: Vec<Row>,
-    /// Executors that were not asked for, and are not there.
-    missing: Vec<Missing>,
-}
-
-#[derive(Serialize)]
-struct Row {
-    pattern: String,
-    variant: String,
-    ranks: u32,
-    tokens: usize,
-    inputs: &'static str,
-    executor: String,
-    equal: bool,
-    difference: Option<Difference>,
-    /// Why it could not be run.
-    reason: Option<String>,
-    errors: Vec<OutputError>,
-}
-
-#[derive(Serialize)]
-struct Difference {
-    rank: usize,
-    output: String,
-    token: usize,
-    channel: usize,
-    /// Bits and value.
-    expected: String,
-    got: String,
-}
-
-/// Relative L2 error against f64; null where results are not finite.
-#[derive(Serialize)]
-struct OutputError {
-    output: String,
-    error: Option<f64>,
-}
-
-#[derive(Serialize, PartialEq, Eq)]
-struct Missing {
-    executor: &'static str,
-    reason: String,
 }
 
 impl Check {
@@ -101,34 +69,30 @@ impl Check {
         let patterns: &'static [Named] = self.source.patterns()?.leak();
         let graphs = patterns.iter().map(|pattern| &pattern.graph).collect::<Vec<_>>();
         for pattern in patterns {
-            let Some(check) = self.check(&pattern.graph, &graphs)? else { continue };
-            total += check.cases().map_err(usage)? * self.executor.len().max(1);
-            checks.push((pattern, check));
+            let of_pattern = self.checks(&pattern.graph, &graphs)?;
+            for check in &of_pattern {
+                total += check.cases().map_err(usage)? * self.executor.len().max(1);
+            }
+            if !of_pattern.is_empty() {
+                checks.push((pattern, of_pattern));
+            }
         }
         if let (Some(schedule), true) = (self.schedule, checks.is_empty()) {
             let why =
                 format!("`{}` can run none of these patterns on these numbers of ranks", schedule.name());
             return Err(Usage(why).into());
         }
-        output::progress(&format!("preparing; 0 of {total}"));
         let mut report = Report::default();
-        for (pattern, check) in &checks {
-            let mut written = Ok(());
-            let checked = check.run(|case| {
-                output::progress("");
-                if !self.json && written.is_ok() {
-                    written = output::print(&line(pattern, case));
+        for (pattern, checks) in &checks {
+            let first = report.cases.len();
+            for check in checks {
+                if self.run_one(pattern, check, total, &mut report)?.is_break() {
+                    return Ok(Verdict::Bad);
                 }
-                report.cases.push(row(pattern, case));
-                output::progress(&format!("{} of {}", report.cases.len(), total.max(report.cases.len())));
-            });
-            output::progress("");
-            written?;
-            for missing in checked?.missing {
-                let missing = Missing { executor: missing.executor, reason: missing.reason };
-                if !report.missing.contains(&missing) {
-                    report.missing.push(missing);
-                }
+            }
+            let summary = summary::text(&report.cases[first..]);
+            if !self.json && !self.verbose && output::print_while_read(&summary)?.is_break() {
+                return Ok(Verdict::Bad);
             }
         }
         self.print(&report)?;
@@ -136,8 +100,44 @@ impl Check {
         Ok(if good { Verdict::Good } else { Verdict::Bad })
     }
 
-    /// Nothing, if the schedule can run it on none of the numbers of ranks.
-    fn check(&self, graph: &'static Graph, all: &[&Graph]) -> Result<Option<testing::Check>, Usage> {
+    /// Breaks where nobody reads any more.
+    fn run_one(
+        &self,
+        pattern: &Named,
+        check: &testing::Check,
+        total: usize,
+        report: &mut Report,
+    ) -> Result<ControlFlow<()>> {
+        let progress =
+            |done: usize| output::progress(&format!("{}: {done} of {}", pattern.path, total.max(done)));
+        progress(report.cases.len());
+        let mut written = Ok(ControlFlow::Continue(()));
+        let checked = check.run_while(|case| {
+            output::progress("");
+            if self.verbose && !self.json {
+                written = output::print_while_read(&report::line(pattern, case));
+            }
+            report.cases.push(report::row(pattern, case));
+            progress(report.cases.len());
+            match written {
+                Ok(goes_on) => goes_on,
+                Err(_) => ControlFlow::Break(()),
+            }
+        });
+        output::progress("");
+        let goes_on = written?;
+        for missing in checked?.missing {
+            let missing = Missing { executor: missing.executor, reason: missing.reason };
+            if !report.missing.contains(&missing) {
+                report.missing.push(missing);
+            }
+        }
+        Ok(goes_on)
+    }
+
+    /// One for the numbers of tokens that are checked on all inputs, one for those that are large; none, if the schedule
+    /// can run it on none of the numbers of ranks.
+    fn checks(&self, graph: &'static Graph, all: &[&Graph]) -> Result<Vec<testing::Check>, Usage> {
         let request = self.source.request(graph, all, 1)?;
         let tokens: Vec<usize> = self.tokens.iter().map(|tokens| *tokens as usize).collect();
         let most = tokens.iter().copied().max().unwrap_or(1).max(1);
@@ -162,14 +162,31 @@ impl Check {
                 program.is_err() || program.is_ok_and(|program| schedule.refusal(&program).is_none())
             });
             if ranks.is_empty() {
-                return Ok(None);
+                return Ok(Vec::new());
             }
         }
-        let check = testing::Check::new(graph, &options).ranks(&ranks).tokens(&tokens).all_kinds();
-        Ok(Some(self.executor.iter().fold(check, |check, executor| match executor {
-            Executor::Sim => check.executor("sim", Group::simulated),
-            Executor::Cuda => check.executor("cuda", |ranks| Group::loopback(&cuda::context(0)?, ranks)),
-        })))
+        let check = |tokens: &[usize], kinds: &[Kind]| {
+            let check = testing::Check::new(graph, &options).ranks(&ranks).tokens(tokens).kinds(kinds);
+            self.executor.iter().fold(check, |check, executor| match executor {
+                Executor::Sim => check.executor("sim", Group::simulated),
+                Executor::Cuda => check.executor("cuda", |ranks| Group::loopback(&cuda::context(0)?, ranks)),
+            })
+        };
+        if !self.inputs.is_empty() {
+            return Ok(vec![check(&tokens, &self.inputs)]);
+        }
+        let hidden = request.hidden.or(graph.fixed.hidden).unwrap_or(1);
+        let top_k = request.top_k.or(graph.fixed.top_k).unwrap_or(0);
+        let most_ranks = graph.fixed.ranks.or(ranks.iter().copied().max()).unwrap_or(1);
+        let is_large =
+            |tokens: &usize| inputs::elements(graph, most_ranks, *tokens, hidden, top_k) > inputs::LARGE;
+        let (large, common): (Vec<_>, Vec<_>) = tokens.iter().partition(|tokens| is_large(tokens));
+        if !large.is_empty() {
+            note(graph, &large);
+        }
+        let of = [(common, inputs::all()), (large, inputs::OF_LARGE.to_vec())];
+        let of = of.into_iter().filter(|(tokens, _)| !tokens.is_empty());
+        Ok(of.map(|(tokens, kinds)| check(&tokens, &kinds)).collect())
     }
 
     fn print(&self, report: &Report) -> Result<()> {
@@ -187,6 +204,9 @@ impl Check {
         if not_run > 0 {
             text += &format!("{not_run} not run\n");
         }
+        if self.verbose && report.cases.iter().any(|row| row.errors.iter().any(|error| error.by_design)) {
+            text += &format!("{NOTE}\n");
+        }
         for Missing { executor, reason } in &report.missing {
             text += &format!("not on {executor}: {reason}\n");
         }
@@ -194,79 +214,25 @@ impl Check {
     }
 }
 
+/// Says what is left out of a check that would take minutes.
+fn note(graph: &Graph, tokens: &[usize]) {
+    let tokens: Vec<String> = tokens.iter().map(ToString::to_string).collect();
+    // Whoever closes standard error does not want it.
+    let _ = writeln!(
+        std::io::stderr(),
+        "note: `{}` with T={} has {} kinds of inputs, not all: the simulator is for up to {} million elements (N x T x H x (K + 1)); \
+         choose others with --inputs",
+        graph.name,
+        tokens.join(","),
+        inputs::OF_LARGE.len(),
+        inputs::LARGE >> 20
+    );
+}
+
 /// Options that fit no pattern are the command line's fault; a reference that fails is not.
 fn usage(error: seamline::Error) -> anyhow::Error {
     match error.kind() {
         ErrorKind::Executor { .. } => error.into(),
         _ => Usage(format!("{error}\n{HINT}")).into(),
-    }
-}
-
-fn line(pattern: &Named, case: &Case) -> String {
-    let verdict = match case.outcome {
-        Outcome::Equal => "equal",
-        Outcome::Different(_) => "DIFFERENT",
-        Outcome::Failed(_) => "NOT RUN",
-    };
-    let variant = if case.variant.is_empty() { String::new() } else { format!("{}, ", case.variant) };
-    let mut line = format!(
-        "{verdict:9}  {}: {variant}N={}, T={}, {}, {}",
-        pattern.path, case.ranks, case.tokens, case.kind, case.executor
-    );
-    match &case.outcome {
-        Outcome::Equal => {}
-        Outcome::Different(difference) => line += &format!(": {difference}"),
-        Outcome::Failed(error) => line += &format!(": {error}"),
-    }
-    let errors = errors(&pattern.graph, case).into_iter().map(|OutputError { output, error }| {
-        let error = error.map_or_else(|| "not finite".to_owned(), |error| format!("{error:.1e}"));
-        format!("{output} {error}")
-    });
-    let errors: Vec<_> = errors.collect();
-    if !errors.is_empty() {
-        line += &format!("  (error: {})", errors.join(", "));
-    }
-    line + "\n"
-}
-
-fn row(pattern: &Named, case: &Case) -> Row {
-    let (difference, reason) = match &case.outcome {
-        Outcome::Equal => (None, None),
-        Outcome::Different(difference) => (Some(difference.into()), None),
-        Outcome::Failed(error) => (None, Some(error.to_string())),
-    };
-    Row {
-        pattern: pattern.path.clone(),
-        variant: case.variant.clone(),
-        ranks: case.ranks,
-        tokens: case.tokens,
-        inputs: case.kind.name(),
-        executor: case.executor.clone(),
-        equal: case.outcome.is_equal(),
-        difference,
-        reason,
-        errors: errors(&pattern.graph, case),
-    }
-}
-
-fn errors(graph: &Graph, case: &Case) -> Vec<OutputError> {
-    let named = graph.outputs.iter().zip(&case.errors);
-    let named = named.map(|(output, error)| OutputError {
-        output: output.name.to_string(),
-        error: error.is_finite().then_some(*error),
-    });
-    named.collect()
-}
-
-impl From<&testing::Difference> for Difference {
-    fn from(difference: &testing::Difference) -> Difference {
-        Difference {
-            rank: difference.rank,
-            output: difference.output.clone(),
-            token: difference.token,
-            channel: difference.channel,
-            expected: difference.expected.to_string(),
-            got: difference.got.to_string(),
-        }
     }
 }

@@ -22,7 +22,9 @@ impl Shape {
     /// The shape of all values in `text`; none of what a file may be called.
     fn of(text: &str) -> Option<Shape> {
         let mut shapes = values(text).map(|value| {
-            let is_word = |text: &str| text.chars().all(|c| c.is_alphanumeric() || c == '_');
+            let is_word = |text: &str| {
+                !text.starts_with('-') && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
+            };
             match value.split_once('=') {
                 Some((name, _)) => is_word(name).then_some(Shape::Assignment),
                 None if value.bytes().all(|b| b.is_ascii_digit()) => Some(Shape::Number),

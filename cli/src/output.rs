@@ -4,16 +4,21 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::ops::ControlFlow;
 
 /// Writes `text`. A reader that has seen enough (`| head`) is no error.
 pub fn print(text: &str) -> Result<()> {
+    print_while_read(text).map(|_| ())
+}
+
+/// Writes `text`. Breaks where the reader has gone, so that nobody wants more.
+pub fn print_while_read(text: &str) -> Result<ControlFlow<()>> {
     let mut out = std::io::stdout().lock();
     let text = if out.is_terminal() { visible(text) } else { text.into() };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(error).context("cannot write to standard output")
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(ControlFlow::Continue(())),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
+        Err(error) => Err(error).context("cannot write to standard output"),
     }
 }
 

@@ -56,7 +56,7 @@ fn a_schedule_is_checked_where_it_can_run() {
 #[test]
 fn every_pattern_variant_group_and_kind_is_a_line_and_equal() {
     let arguments =
-        ["--set", "hidden=40", "top_k=3", "--ranks", "1,2", "--tokens", "1,3", "--executor", "sim"];
+        ["--set", "hidden=40", "top_k=3", "--ranks", "1,2", "--tokens", "1,3", "--executor", "sim", "-v"];
     let (status, out, err) = run(check("lines.rs", &arguments));
     assert_eq!(status, Some(0), "{out}{err}");
     // Of 12 kinds, four are about the row map, which the first pattern lacks; the second one has no ranks.
@@ -67,10 +67,67 @@ fn every_pattern_variant_group_and_kind_is_a_line_and_equal() {
         "summed: every optional input, N=1, T=1, ordinary, sim",
         "summed: no `bias`, N=2, T=3, inf and nan, sim  (error: y not finite)",
         "alone::finalized: N=1, T=3, indices out of range, sim  (error: r ",
+        "large by design for negative zeros",
     ] {
         assert!(out.contains(expected), "`{expected}` is not in\n{out}");
     }
     assert_eq!(err, "", "progress is for terminals");
+}
+
+#[test]
+fn a_pattern_on_an_executor_is_a_line() {
+    let arguments = ["--set", "hidden=40", "top_k=3", "-n", "1,2", "-t", "1,3", "--executor", "sim"];
+    let (status, out, err) = run(check("summary.rs", &arguments));
+    assert_eq!((status, err.as_str()), (Some(0), ""), "{out}{err}");
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(
+        lines[0].starts_with(
+            "equal      summed on sim: 64 of 64 cases, N=1,2, T=1,3, 8 kinds of inputs; largest error: y "
+        ),
+        "{out}"
+    );
+    assert!(
+        lines[1].starts_with("equal      alone::finalized on sim: 24 of 24 cases, N=1, T=1,3, 12 kinds"),
+        "{out}"
+    );
+    assert_eq!(lines[2..], ["", "88 of 88 cases equal to the reference, bit for bit, on every rank"]);
+}
+
+#[test]
+fn inputs_are_chosen_and_large_cases_have_few() {
+    let few = ["-p", "summed", "--set", "hidden=40", "-n", "1", "-t", "2", "--executor", "sim", "--inputs"];
+    let (status, out, err) =
+        run(check("inputs.rs", &[&few[..], &["ordinary", "inf-and-nan,overflow"]].concat()));
+    assert!(status == Some(0) && out.contains("6 of 6 cases, N=1, T=2, 3 kinds of inputs"), "{out}{err}");
+    let (status, _, err) = run(check("inputs.rs", &[&few[..], &["odd"]].concat()));
+    assert!(status == Some(2) && err.contains("possible values: ordinary, engine"), "{err}");
+
+    let large = ["-p", "summed", "--set", "hidden=65536", "-n", "1", "-t", "1,300", "--executor", "sim"];
+    // Which cases there are shows without running them.
+    let mut command = check("large.rs", &large);
+    command.env("CXX", "no-such-compiler");
+    let (status, out, err) = run(command);
+    // Two variants; eight kinds of one token, three of many.
+    assert!(status == Some(1) && out.contains("0 of 22 cases"), "{out}{err}");
+    assert!(err.contains("note: `summed` with T=300 has 3 kinds of inputs, not all"), "{err}");
+}
+
+#[test]
+fn a_reader_that_has_gone_ends_the_check() {
+    let arguments = ["--set", "hidden=40", "top_k=3", "-n", "1", "-t", "1", "--executor", "sim", "-v"];
+    let mut check = check("gone.rs", &arguments);
+    let mut check = check.stdout(std::process::Stdio::piped()).spawn().expect("the command runs");
+    drop(check.stdout.take());
+    assert_eq!(check.wait().unwrap().code(), Some(1), "not all was looked at");
+}
+
+#[test]
+fn what_cannot_be_run_says_why_once_for_a_pattern() {
+    let mut command =
+        check("once.rs", &["--set", "hidden=8", "top_k=1", "-n", "1", "-t", "1", "--executor", "sim"]);
+    command.env("CXX", "no-such-compiler");
+    let (status, out, _) = run(command);
+    assert!(status == Some(1) && out.matches("no C++ compiler").count() == 2, "{out}");
 }
 
 #[test]
@@ -81,7 +138,7 @@ fn a_dim_that_one_of_several_patterns_fixes_is_set_for_the_others() {
     let (status, out, err) = run(check_source("one_fixes.rs", &source, &arguments));
     assert_eq!(status, Some(0), "{out}{err}");
     for pattern in ["fixed", "summed", "alone::finalized"] {
-        assert!(out.contains(&format!("equal      {pattern}: ")), "`{pattern}` is not in\n{out}");
+        assert!(out.contains(&format!("equal      {pattern} on sim: ")), "`{pattern}` is not in\n{out}");
     }
     let alone = [&arguments[..], &["--pattern", "fixed"]].concat();
     let (status, _, err) = run(check_source("one_fixes_alone.rs", &source, &alone));

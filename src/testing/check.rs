@@ -10,6 +10,7 @@ use seamline_codegen::reference::Buffer;
 use seamline_codegen::workload::{Kind, Workload};
 use std::borrow::Cow;
 use std::cell::LazyCell;
+use std::ops::ControlFlow;
 
 /// Any seed will do; a fixed one makes every run the same.
 const SEED: u64 = 0x5EA3;
@@ -121,6 +122,17 @@ impl Check {
     /// # Errors
     /// Options that do not fit the pattern. What goes wrong with a case is in the report.
     pub fn run(&self, mut each: impl FnMut(&Case)) -> Result<Report, Error> {
+        self.run_while(|case| {
+            each(case);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// As [`run`](Check::run), until `each` breaks off: the report has what ran.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn run_while(&self, mut each: impl FnMut(&Case) -> ControlFlow<()>) -> Result<Report, Error> {
         let (found, missing);
         let executors = match self.executors.is_empty() {
             true => {
@@ -141,10 +153,16 @@ impl Check {
             let runners: Vec<_> = executors.iter().map(|e| (e.name.as_str(), runner(e))).collect();
             for variant in prepared.runner.variants() {
                 for (&tokens, &kind) in product(&prepared.tokens, &prepared.kinds) {
+                    let mut goes_on = ControlFlow::Continue(());
                     self.run_one(&prepared, variant, (tokens, kind), &runners, |case| {
-                        each(&case);
-                        report.cases.push(case);
+                        if goes_on.is_continue() {
+                            goes_on = each(&case);
+                            report.cases.push(case);
+                        }
                     });
+                    if goes_on.is_break() {
+                        return Ok(report);
+                    }
                 }
             }
         }
