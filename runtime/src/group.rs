@@ -114,7 +114,7 @@ pub(crate) fn whole_group<'a>(
     Ok(())
 }
 
-/// Makes a group usable again after a [`Fault`], as if it were new. `ranks` are all its ranks, in order. Its forks, and
+/// Makes a group usable again after a [`Fault`](crate::Fault), as if it were new. `ranks` are all its ranks, in order. Its forks, and
 /// the group that it is a fork of, are as they were.
 ///
 /// Waits until the device has ended all that is queued, by whichever group.
