@@ -1,5 +1,5 @@
 //! What the machine code of every snapshot does before the wait for the kernel before: it loads the constant weights,
-//! and nothing else.
+//! and nothing else. And that no row sum waits for what the cluster has stored to global memory.
 //!
 //! It needs NVRTC and, in `SEAMLINE_NVDISASM`, NVIDIA's disassembler; `cargo xtask test` provides both. No GPU.
 #![cfg(feature = "cuda")]
@@ -18,6 +18,8 @@ const WAIT: &str = "ACQBULK";
 struct Kernel {
     name: String,
     constants: usize,
+    /// Whether it has a barrier of the cluster after the exchange, for want of a row sum.
+    releases: bool,
 }
 
 /// The kernels of a generated source.
@@ -37,10 +39,12 @@ fn kernels(source: &str) -> Vec<Kernel> {
             8 * bytes / greatest_common_divisor(hidden * bytes, 16)
         })
         .sum();
+    let releases = source.contains("SUMS_AFTER_EXCHANGE = false");
     let entries = source.split("SEAMLINE_KERNEL(").skip(1);
     let kernel = |entry: &str| {
         let vectors: usize = between(entry, "Geometry<", ">").split(", ").nth(2).unwrap().parse().unwrap();
-        Kernel { name: between(entry, ") ", "(").to_owned(), constants: per_vector * vectors }
+        let name = between(entry, ") ", "(").to_owned();
+        Kernel { name, constants: per_vector * vectors, releases }
     };
     entries.map(kernel).collect()
 }
@@ -81,6 +85,11 @@ fn fault(kernel: &Kernel, sass: &str) -> Option<String> {
     let Some(wait) = instructions.iter().position(|i| i.contains(WAIT)) else {
         return Some(format!("has no {WAIT}"));
     };
+    // A release by a whole cluster, which is a fence for every store on its way.
+    let fences = |instruction: &&&str| instruction.contains("MEMBAR") && instruction.contains(".GPU");
+    if let Some(fence) = instructions.iter().find(fences).filter(|_| !kernel.releases) {
+        return Some(format!("waits for all its stores: {fence}"));
+    }
     let before = instructions[..wait].iter().filter(|i| loads(i)).count();
     let expected = kernel.constants;
     (before != expected)
@@ -123,7 +132,7 @@ fn faults(nvdisasm: &Path, snapshot: &Path, arch: &str) -> Vec<String> {
 }
 
 #[test]
-fn before_the_wait_a_kernel_loads_its_constant_weights_and_nothing_else() {
+fn constant_weights_alone_are_loaded_before_the_wait_and_no_row_sum_is_a_fence() {
     if let Err(error) = locate::nvrtc() {
         eprintln!("SKIPPED: {error}");
         return;
@@ -162,14 +171,17 @@ fn what_is_wrong_in_machine_code_is_seen() {
     };
     let load = "        /*0020*/              @!P0 LDG.E.NA.128 R4, desc[UR4][R2.64] ;\n";
     let constant = "        /*0020*/                   LDG.E.128.CONSTANT R4, desc[UR4][R2.64] ;\n";
-    let kernel = |constants| Kernel { name: "k".into(), constants };
+    let kernel = |constants| Kernel { name: "k".into(), constants, releases: false };
     assert_eq!(fault(&kernel(1), &sass(load, load)), None);
     assert!(fault(&kernel(1), &sass("", load)).unwrap().starts_with("0 loads before the wait"));
     assert!(fault(&kernel(0), &sass(load, "")).unwrap().starts_with("1 loads before the wait"));
     assert!(fault(&kernel(1), &sass(load, constant)).unwrap().contains("LDG.E.128.CONSTANT"));
+    let fence = "        /*0020*/                   MEMBAR.ALL.GPU ;\n";
+    assert!(fault(&kernel(1), &sass(load, fence)).unwrap().contains("waits for all its stores"));
+    assert_eq!(fault(&Kernel { releases: true, ..kernel(1) }, &sass(load, fence)), None);
     assert!(fault(&kernel(1), &sass(load, "").replace(WAIT, "NOP")).unwrap().contains("has no ACQBULK"));
     assert!(
-        fault(&Kernel { name: "l".into(), constants: 0 }, &sass("", "")).unwrap().contains("is not there")
+        fault(&Kernel { name: "l".into(), ..kernel(0) }, &sass("", "")).unwrap().contains("is not there")
     );
 }
 
@@ -181,5 +193,5 @@ fn loads_of_constant_weights_are_counted_from_the_source() {
         load_lane<Constant, HIDDEN>(row.in_gamma[v], args.in_gamma, row.lane[v]);\n  }\n\
         SEAMLINE_KERNEL(64, 2) k_1x64(SEAMLINE_PARAM Args args) {\n  local<Spec, Geometry<1, 64, 2, 8, true, false>>";
     // Rows of f32 are multiples of 16 bytes, those of bf16 of 8: two loads a lane each; two lanes.
-    assert_eq!(kernels(source), [Kernel { name: "k_1x64".into(), constants: 8 }]);
+    assert_eq!(kernels(source), [Kernel { name: "k_1x64".into(), constants: 8, releases: false }]);
 }

@@ -39,6 +39,7 @@ struct Thread {
 
 // What an access does: the simulator knows which memory allows it. The values are seamline-sim's.
 enum AccessKind : u32 { LOAD_CONST, LOAD, STORE, POLL, PUSH, ARM, CONTROL_LOAD, CONTROL_STORE };
+enum MbarrierKind : u32 { MBARRIER_INIT, MBARRIER_EXPECT, MBARRIER_WAIT };
 enum BarrierKind : u32 { BLOCK, CLUSTER_ARRIVE_RELAXED, CLUSTER_ARRIVE, CLUSTER_WAIT, GRID_WAIT, GRID_LAUNCH_DEPENDENTS };
 
 struct Host {
@@ -51,7 +52,8 @@ struct Host {
   void* (*shared)(Thread*, const void* tag, u64 bytes, Place);
   float (*load_shared)(Thread*, const float*, Place);
   void (*store_shared)(Thread*, float*, float, Place);
-  void (*store_cluster)(Thread*, float*, u32 rank, float, Place);
+  void (*mbarrier)(Thread*, MbarrierKind, u64*, u32 operand, Place);
+  void (*store_async)(Thread*, float*, u64*, u32 rank, float, Place);
   u64 (*clock_ns)(Thread*);
 };
 
@@ -86,7 +88,12 @@ SEAMLINE_DEVICE float shuffle_xor(float x, u32 mask, SEAMLINE_PLACE) {
 SEAMLINE_DEVICE void* shared(const void* tag, u64 bytes, SEAMLINE_PLACE) { return self()->host->shared(self(), tag, bytes, Place{file, line}); }
 SEAMLINE_DEVICE float load_shared(const float* p, SEAMLINE_PLACE) { return self()->host->load_shared(self(), p, Place{file, line}); }
 SEAMLINE_DEVICE void store_shared(float* p, float x, SEAMLINE_PLACE) { self()->host->store_shared(self(), p, x, Place{file, line}); }
-SEAMLINE_DEVICE void store_cluster(float* p, u32 rank, float x, SEAMLINE_PLACE) { self()->host->store_cluster(self(), p, rank, x, Place{file, line}); }
+SEAMLINE_DEVICE void mbarrier_init(u64* barrier, SEAMLINE_PLACE) { self()->host->mbarrier(self(), MBARRIER_INIT, barrier, 0, Place{file, line}); }
+SEAMLINE_DEVICE void mbarrier_expect(u64* barrier, u32 bytes, SEAMLINE_PLACE) { self()->host->mbarrier(self(), MBARRIER_EXPECT, barrier, bytes, Place{file, line}); }
+SEAMLINE_DEVICE void mbarrier_wait(u64* barrier, u32 parity, SEAMLINE_PLACE) { self()->host->mbarrier(self(), MBARRIER_WAIT, barrier, parity, Place{file, line}); }
+SEAMLINE_DEVICE void store_async(float* p, u64* barrier, u32 rank, float x, SEAMLINE_PLACE) {
+  self()->host->store_async(self(), p, barrier, rank, x, Place{file, line});
+}
 
 // An access that is not `on` touches nothing; such a load gives zero.
 template <u32 BYTES> SEAMLINE_DEVICE void checked_load(AccessKind kind, void* to, const void* p, bool on, Place place) {

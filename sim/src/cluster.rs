@@ -3,8 +3,11 @@
 use crate::bits::Bits;
 use crate::error::Fault;
 use crate::fiber::Fiber;
+use crate::mbarrier::{Call, Mbarrier};
+use crate::races::Touch;
 use crate::shared::{Area, LIMIT, Layout};
 use crate::thread::{Barrier, Broken, Place, Request};
+use std::collections::BTreeMap;
 
 /// Threads of a warp.
 pub(crate) const WARP: usize = 32;
@@ -19,6 +22,11 @@ pub(crate) enum Wait {
     Turn,
     Block,
     Cluster,
+    /// At the mbarrier there in its shared memory.
+    Mbarrier {
+        offset: u64,
+        parity: u32,
+    },
     Grid,
     Shuffle {
         bits: u32,
@@ -50,6 +58,8 @@ struct Block {
     waited: bool,
     triggered: bool,
     shared: Area,
+    /// By their place in shared memory.
+    mbarriers: BTreeMap<u64, Mbarrier>,
 }
 
 pub(crate) struct Cluster {
@@ -122,8 +132,11 @@ impl Cluster {
                 context.answer.set(area.address(layout, piece));
                 context.shadow.set(&*area.shadow);
             }
-            Request::StoreCluster { address, rank, bits } => {
-                self.store_cluster(t, address, rank, bits, layout)?
+            Request::Mbarrier { call, address, operand } => {
+                self.mbarrier(t, call, address, operand, layout)?
+            }
+            Request::StoreAsync { address, barrier, rank, bits } => {
+                self.store_async(t, address, barrier, rank, bits, layout)?
             }
             Request::Fault(broken) => return Err(Violation::Broken(broken)),
         }
@@ -251,29 +264,96 @@ impl Cluster {
         Ok(())
     }
 
-    fn store_cluster(
+    /// Where the variable of `bytes` bytes at `address` is, in the shared memory of every block, and which one it is in.
+    fn variable(&self, t: usize, address: u64, bytes: u64, layout: &Layout) -> Option<(u64, usize)> {
+        let offset = self.blocks[t / self.per_block].shared.offset(address)?;
+        let piece = layout.find(offset, bytes)?;
+        offset.is_multiple_of(bytes).then_some((offset, piece))
+    }
+
+    fn touch(&self, t: usize) -> Touch {
+        self.threads[t].fiber.context().touch()
+    }
+
+    fn mbarrier(
+        &mut self,
+        t: usize,
+        call: Call,
+        address: u64,
+        operand: u32,
+        layout: &Layout,
+    ) -> Result<(), Violation> {
+        let none = Fault::SharedAddress { verb: "has an mbarrier in" };
+        let (offset, _) = self.variable(t, address, 8, layout).ok_or(none)?;
+        let (own, touch) = (t / self.per_block, self.touch(t));
+        if call == Call::Init {
+            let made = self.blocks[own].mbarriers.insert(offset, Mbarrier::new(touch));
+            return if made.is_none() { Ok(()) } else { Err(Fault::MbarrierMadeTwice.into()) };
+        }
+        let mbarrier = self.blocks[own].mbarriers.get_mut(&offset);
+        let mbarrier = mbarrier.filter(|m| m.is_made_for(&touch)).ok_or(Fault::MbarrierUnmade)?;
+        if call == Call::Expect {
+            if mbarrier.expect(operand)? {
+                self.phase_ended(own, offset);
+            }
+            return Ok(());
+        }
+        match mbarrier.ended(operand).cloned() {
+            Some(known) => self.blocks[own].shared.shadow.learn(touch.thread, &known),
+            None => self.suspend(t, Wait::Mbarrier { offset, parity: operand }),
+        }
+        Ok(())
+    }
+
+    /// Wakes those who wait for the phase that the mbarrier at `offset` of `block` has ended.
+    fn phase_ended(&mut self, block: usize, offset: u64) {
+        let first = block * self.per_block;
+        for t in first..first + self.per_block {
+            let Wait::Mbarrier { offset: at, parity } = self.threads[t].wait else { continue };
+            let Block { mbarriers, shared, .. } = &self.blocks[block];
+            if let Some(known) = mbarriers.get(&offset).filter(|_| at == offset).and_then(|m| m.ended(parity))
+            {
+                shared.shadow.learn(self.touch(t).thread, known);
+                self.wake(t);
+            }
+        }
+    }
+
+    fn store_async(
         &mut self,
         t: usize,
         address: u64,
+        barrier: u64,
         rank: u32,
         bits: u32,
         layout: &Layout,
     ) -> Result<(), Violation> {
         let size = self.blocks.len() as u32;
-        let own = t / self.per_block;
         let elsewhere = Fault::ClusterAddress { rank, size };
-        let offset = self.blocks[own].shared.offset(address).ok_or_else(|| elsewhere.clone())?;
-        let piece = layout.find(offset, 4).filter(|_| offset % 4 == 0).ok_or_else(|| elsewhere.clone())?;
+        let (offset, piece) = self.variable(t, address, 4, layout).ok_or_else(|| elsewhere.clone())?;
+        let (counter, _) = self.variable(t, barrier, 8, layout).ok_or_else(|| elsewhere.clone())?;
         if !self.threads[t].cluster_runs && size > 1 {
             return Err(Fault::ClusterNotStarted.into());
         }
+        let touch = Touch { counted: true, ..self.touch(t) };
+        let known = self.blocks[t / self.per_block].shared.shadow.known(touch.thread);
         let target = self.blocks.get_mut(rank as usize).ok_or(elsewhere)?;
         if target.alive == 0 {
             return Err(Fault::ClusterEnded { rank }.into());
         }
-        let touch = self.threads[t].fiber.context().touch();
-        let stored = target.shared.store(layout, piece, offset, bits, touch);
-        stored.map_err(|wrong| Violation::Broken(Broken::Shared("writes", wrong)))
+        let mbarrier = target.mbarriers.get_mut(&counter);
+        let mbarrier = mbarrier.filter(|m| m.is_made_for(&touch)).ok_or(Fault::MbarrierUnmade)?;
+        let stored = target.shared.store(layout, piece, offset, bits, touch, &known);
+        stored.map_err(|wrong| Violation::Broken(Broken::Shared("writes", wrong)))?;
+        if mbarrier.receive(4, &known.with(&touch))? {
+            self.phase_ended(rank as usize, counter);
+        }
+        Ok(())
+    }
+
+    /// What the mbarrier lacks at which thread `t` waits.
+    pub fn lacks(&self, t: usize, offset: u64) -> Option<String> {
+        self.blocks[t / self.per_block].mbarriers.get(&offset)?.lacks()
     }
 
     /// Thread `t` has returned.
@@ -290,6 +370,9 @@ impl Cluster {
         block.waited |= self.threads[t].fiber.context().waited.get();
         if block.alive == 0 && !block.waited {
             return Err(Fault::NeverWaits.into());
+        }
+        if let Some(lacks) = block.mbarriers.values().find_map(Mbarrier::lacks).filter(|_| block.alive == 0) {
+            return Err(Fault::MbarrierUnfinished { lacks }.into());
         }
         // A barrier of the cluster counts the living.
         self.alive -= 1;

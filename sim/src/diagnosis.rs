@@ -107,6 +107,10 @@ impl Scene<'_> {
             Wait::Turn | Wait::Asleep | Wait::Ended => "nothing".into(),
             Wait::Block => "its block, at `block_barrier`".into(),
             Wait::Cluster => "its cluster, at `cluster_wait`".into(),
+            Wait::Mbarrier { offset, .. } => match cluster.lacks(t, offset) {
+                Some(lacks) => format!("an mbarrier of its block, which lacks {lacks}"),
+                None => "an mbarrier of its block, whose next phase nobody has begun".into(),
+            },
             Wait::Grid => "the launch before it, at `grid_wait`".into(),
             Wait::Shuffle { .. } => "the other lanes of its warp, at a shuffle".into(),
             Wait::Poll => format!("a row, at {}", there(thread.fiber.context().polled.first())),

@@ -344,6 +344,31 @@ pub enum Fault {
         /// The lane.
         lane: u32,
     },
+    /// An mbarrier that is used before it is there.
+    #[error(
+        "uses an mbarrier that no thread has made, or none whose barrier it is behind: make it, then pass a barrier"
+    )]
+    MbarrierUnmade,
+    /// An mbarrier that is made while others may use it.
+    #[error("makes an mbarrier that has been made before")]
+    MbarrierMadeTwice,
+    /// More arrivals than an mbarrier is made for.
+    #[error("arrives at an mbarrier whose phase has had its one arrival")]
+    MbarrierArrivedTwice,
+    /// More bytes than a phase expects: they are another phase's.
+    #[error("brings {bytes} bytes more to an mbarrier than its phase expects: a sender is a phase ahead")]
+    MbarrierOverrun {
+        /// Bytes too many.
+        bytes: u64,
+    },
+    /// A block that ends before what is sent to it has come.
+    #[error(
+        "ends the block, of which an mbarrier lacks {lacks}: what is still sent to it meets a block that has gone"
+    )]
+    MbarrierUnfinished {
+        /// What has not come.
+        lacks: String,
+    },
     /// Distributed shared memory of a block that may not have begun.
     #[error(
         "stores to the shared memory of its cluster before a cluster barrier has said that every block runs"

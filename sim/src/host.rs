@@ -4,7 +4,9 @@
 //! a [`Request`] to the machine. They own nothing while suspended: a fiber may be dropped there.
 
 use crate::launch::Access;
+use crate::mbarrier::Call;
 use crate::polled::{EMPTY, empty_words, read};
+use crate::races::Passed;
 use crate::thread::{Barrier, Broken, Context, Place, Request};
 use std::ffi::c_void;
 
@@ -23,7 +25,8 @@ pub(crate) struct Host {
     shared: extern "C" fn(&Context, *const c_void, u64, Place) -> *mut c_void,
     load_shared: extern "C" fn(&Context, *const f32, Place) -> f32,
     store_shared: extern "C" fn(&Context, *mut f32, f32, Place),
-    store_cluster: extern "C" fn(&Context, *mut f32, u32, f32, Place),
+    mbarrier: extern "C" fn(&Context, Call, *mut u64, u32, Place),
+    store_async: extern "C" fn(&Context, *mut f32, *mut u64, u32, f32, Place),
     clock_ns: extern "C" fn(&Context) -> u64,
 }
 
@@ -37,7 +40,8 @@ pub(crate) static HOST: Host = Host {
     shared,
     load_shared,
     store_shared,
-    store_cluster,
+    mbarrier,
+    store_async,
     clock_ns,
 };
 
@@ -126,12 +130,19 @@ extern "C" fn barrier(thread: &Context, barrier: Barrier, place: Place) {
     let mut passed = thread.passed.get();
     match barrier {
         Barrier::Block => passed.block += 1,
-        Barrier::ClusterArriveRelaxed => thread.releases.set(false),
+        Barrier::ClusterArriveRelaxed => {
+            thread.releases.set(false);
+            passed.arrived += 1;
+        }
         Barrier::ClusterArrive => {
             thread.releases.set(true);
+            passed.arrived += 1;
             passed.released += 1;
         }
-        Barrier::ClusterWait => passed.acquired += u32::from(thread.releases.get()),
+        Barrier::ClusterWait => {
+            passed.waited += 1;
+            passed.acquired += u32::from(thread.releases.get());
+        }
         Barrier::GridWait => thread.waited.set(true),
         Barrier::GridLaunchDependents => {}
     }
@@ -141,6 +152,8 @@ extern "C" fn barrier(thread: &Context, barrier: Barrier, place: Place) {
 extern "C" fn shuffle(thread: &Context, bits: u32, from: u32, place: Place) -> u32 {
     thread.place.set(place);
     thread.ask(Request::Shuffle { bits, from });
+    let passed = thread.passed.get();
+    thread.passed.set(Passed { shuffles: passed.shuffles + 1, ..passed });
     thread.answer.get() as u32
 }
 
@@ -164,9 +177,22 @@ extern "C" fn store_shared(thread: &Context, at: *mut f32, value: f32, place: Pl
     unsafe { at.write_volatile(value) };
 }
 
-extern "C" fn store_cluster(thread: &Context, at: *mut f32, rank: u32, value: f32, place: Place) {
+extern "C" fn mbarrier(thread: &Context, call: Call, at: *mut u64, operand: u32, place: Place) {
     thread.place.set(place);
-    thread.ask(Request::StoreCluster { address: at as u64, rank, bits: value.to_bits() });
+    thread.ask(Request::Mbarrier { call, address: at as u64, operand });
+}
+
+extern "C" fn store_async(
+    thread: &Context,
+    at: *mut f32,
+    barrier: *mut u64,
+    rank: u32,
+    value: f32,
+    place: Place,
+) {
+    thread.place.set(place);
+    let (address, barrier) = (at as u64, barrier as u64);
+    thread.ask(Request::StoreAsync { address, barrier, rank, bits: value.to_bits() });
 }
 
 extern "C" fn clock_ns(thread: &Context) -> u64 {

@@ -14,10 +14,11 @@
 //! | dependent launches | anything but constant weights before `grid_wait`; a block that never waits; a trigger before the wait |
 //! | barriers | one that a thread passes by or that lies in divergent code; halves of the cluster's that do not alternate |
 //! | shared memory | a race, an address that is none, a value that nobody wrote; a block of the cluster that has not begun or has ended |
+//! | mbarriers | one that is used before it is made for the user; an arrival or bytes of another phase; a block that ends before they have come |
 //! | exchange | a poll of a peer's memory; a push to another rank's row, over a row, or of a word that means empty |
 //! | progress | a deadlock, told by who waits for what |
 //!
-//! Shared memory is watched where kernels reach it through `load_shared`, `store_shared` and `store_cluster`. Everything is a
+//! Shared memory is watched where kernels reach it through `load_shared`, `store_shared` and `store_async`. Everything is a
 //! [`Fault`], but the deadlock, which is a [`SimError`] of its own. Wrong results are for the caller to find, by comparison.
 //!
 //! # What chance does
@@ -50,6 +51,7 @@ mod launch;
 mod library;
 mod load;
 mod machine;
+mod mbarrier;
 mod order;
 mod polled;
 mod queues;

@@ -1,6 +1,6 @@
 //! Shared memory: one area per block, laid out alike in all blocks of a launch.
 
-use crate::races::{Shadow, Touch, Wrong};
+use crate::races::{Known, Shadow, Touch, Wrong};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
@@ -82,7 +82,7 @@ impl Area {
         (!self.memory.is_empty() && offset < LIMIT).then_some(offset)
     }
 
-    /// Writes a word at `offset`, in the variable `piece`.
+    /// Writes a word at `offset`, in the variable `piece`, by one who knows `known`.
     pub fn store(
         &mut self,
         layout: &Layout,
@@ -90,10 +90,11 @@ impl Area {
         offset: u64,
         bits: u32,
         by: Touch,
+        known: &Known,
     ) -> Result<(), Wrong> {
         self.address(layout, piece);
         let address = self.start() + offset;
-        self.shadow.write(address, by)?;
+        self.shadow.write_knowing(address, by, known)?;
         // SAFETY: the caller found `offset` to be within the variable; as above.
         unsafe { (address as *mut u32).write_volatile(bits) };
         Ok(())
@@ -116,8 +117,8 @@ mod tests {
         let at = area.address(&layout, b);
         assert_eq!(area.offset(at), Some(32));
         let place = crate::thread::Place { file: std::ptr::null(), line: 0 };
-        area.store(&layout, b, 36, 7, Touch { thread: 0, block: 0, passed: Default::default(), place })
-            .unwrap();
+        let touch = Touch { thread: 0, block: 0, warp: 0, passed: Default::default(), counted: true, place };
+        area.store(&layout, b, 36, 7, touch, &Known::default()).unwrap();
         // SAFETY: both words are in `b`, which is initialised.
         let words = unsafe { crate::polled::read(at) };
         assert_eq!(words[..2], [u32::MAX, 7]);

@@ -1,8 +1,10 @@
 //! What the simulator keeps for a CUDA thread, and what a thread asks of it.
 
+use crate::cluster::WARP;
 use crate::fiber::Switch;
 use crate::host::{HOST, Host};
 use crate::launch::{Access, Range};
+use crate::mbarrier::Call;
 use crate::polled::Polled;
 use crate::races::{Passed, Shadow, Touch, Wrong};
 use crate::world::World;
@@ -53,8 +55,15 @@ pub(crate) enum Request {
         tag: u64,
         bytes: u64,
     },
-    StoreCluster {
+    Mbarrier {
+        call: Call,
         address: u64,
+        /// The bytes expected, or the parity.
+        operand: u32,
+    },
+    StoreAsync {
+        address: u64,
+        barrier: u64,
         rank: u32,
         bits: u32,
     },
@@ -104,8 +113,9 @@ pub(crate) struct Context {
     pub last: Cell<(u64, u32, u32)>,
     /// Looks that it may have without being stopped: time has passed, and it should come by its next look at the clock.
     pub granted: Cell<u32>,
-    /// Counted through the cluster.
+    /// Counted through the cluster; so is its warp.
     index: u32,
+    warp: u32,
     pub passed: Cell<Passed>,
     /// Its arrival at the cluster's barrier releases.
     pub releases: Cell<bool>,
@@ -149,6 +159,7 @@ impl Context {
             last: Cell::new((0, 0, 0)),
             granted: Cell::new(0),
             index: cluster_rank * threads + thread,
+            warp: cluster_rank * threads.div_ceil(WARP as u32) + thread / WARP as u32,
             passed: Cell::default(),
             releases: Cell::new(false),
             shadow: Cell::new(std::ptr::null()),
@@ -225,8 +236,10 @@ impl Context {
     pub fn touch(&self) -> Touch {
         Touch {
             thread: self.index,
+            warp: self.warp,
             block: self.cluster_rank,
             passed: self.passed.get(),
+            counted: false,
             place: self.place.get(),
         }
     }

@@ -70,12 +70,14 @@ fn a_missing_barrier_shows_in_every_order() {
 #[test]
 fn a_cluster_shares_memory_and_barriers() {
     let body = "SEAMLINE_SHARED(float, sums, 4);
+        SEAMLINE_SHARED(u64, bar, 1);
+        if (device::thread() == 0) device::mbarrier_init(bar);
         device::cluster_arrive_relaxed();
         device::grid_wait();
         device::cluster_wait();
-        if (device::thread() < 4) device::store_cluster(sums + device::cluster_rank(), device::thread(), 10.0f + (float)device::cluster_rank());
-        device::cluster_arrive();
-        device::cluster_wait();
+        if (device::thread() == 0) device::mbarrier_expect(bar, 16);
+        if (device::thread() < 4) device::store_async(sums + device::cluster_rank(), bar, device::thread(), 10.0f + (float)device::cluster_rank());
+        device::mbarrier_wait(bar, 0);
         if (device::thread() == 0) device::store4(args.a + device::block(), device::to_bits(sums[0] + sums[1] + sums[2] + sums[3]), true);";
     let library = build(body).unwrap();
     for order in ORDERS {

@@ -34,10 +34,13 @@ struct Mutation {
     sms: u32,
     /// The most tokens of a launch: more than three take waves on one multiprocessor.
     tokens: usize,
+    hidden: u32,
 }
 
 /// Neither a multiple of a warp's channels nor of a cluster's.
 const HIDDEN: u32 = 1032;
+/// In a cluster's last CTA a warp has no lane at all.
+const SPARE_WARP: u32 = 3776;
 
 const fn mutation(
     name: &'static str,
@@ -45,7 +48,18 @@ const fn mutation(
     to: &'static str,
     caught: &'static str,
 ) -> Mutation {
-    Mutation { name, from, to, caught, source: K25, ranks: 3, schedule: None, sms: 132, tokens: 3 }
+    Mutation {
+        name,
+        from,
+        to,
+        caught,
+        source: K25,
+        ranks: 3,
+        schedule: None,
+        sms: 132,
+        tokens: 3,
+        hidden: HIDDEN,
+    }
 }
 
 /// The same of `owner`.
@@ -308,11 +322,77 @@ const MUTATIONS: &[Mutation] = &[
         "cluster barrier",
     ),
     mutation(
-        "no barrier between partial sums and their readers",
-        "    barrier();\n    SEAMLINE_UNROLL\n    for (int s = 0; s < SUMS; s++) {\n      f32 chain[4]",
-        "    SEAMLINE_UNROLL\n    for (int s = 0; s < SUMS; s++) {\n      f32 chain[4]",
-        "no barrier lies between",
+        "nobody waits for the cluster's partial sums",
+        "device::mbarrier_wait(arrived + half, parity);",
+        ";",
+        "",
     ),
+    Mutation {
+        sms: 1,
+        ..mutation(
+            "no barrier between partial sums and their readers",
+            "    else\n      barrier();\n    SEAMLINE_UNROLL\n    for (int s = 0; s < SUMS; s++) {\n      f32 chain[4]",
+            "    SEAMLINE_UNROLL\n    for (int s = 0; s < SUMS; s++) {\n      f32 chain[4]",
+            "reads a shared variable that",
+        )
+    },
+    mutation(
+        "an mbarrier is not made",
+        "        device::mbarrier_init(arrived);\n",
+        "",
+        "uses an mbarrier that no thread has made",
+    ),
+    mutation(
+        "mbarriers are made behind the arrival",
+        "        device::mbarrier_init(arrived);\n        device::mbarrier_init(arrived + 1);\n      }\n      device::cluster_arrive_relaxed();\n",
+        "      }\n      device::cluster_arrive_relaxed();\n      if (device::thread() == 0) device::mbarrier_init(arrived);\n",
+        "none whose barrier it is behind",
+    ),
+    mutation(
+        "nobody says how many partial sums there are",
+        "if (device::thread() == 0) device::mbarrier_expect(",
+        "if (false) device::mbarrier_expect(",
+        "lacks the arrival",
+    ),
+    mutation(
+        "every thread says how many partial sums there are",
+        "if (device::thread() == 0) device::mbarrier_expect(",
+        "device::mbarrier_expect(",
+        "whose phase has had its one arrival",
+    ),
+    mutation(
+        "partial sums of blocks that do not exist are waited for",
+        "SUMS * Sums::BLOCKS * sizeof(f32)",
+        "SUMS * Sums::STRIDE * sizeof(f32)",
+        "bytes that it expects",
+    ),
+    mutation(
+        "a partial sum is not waited for",
+        "SUMS * Sums::BLOCKS * sizeof(f32)",
+        "(SUMS * Sums::BLOCKS - 1) * sizeof(f32)",
+        "",
+    ),
+    mutation(
+        "a partial sum is not sent to every CTA",
+        "(at.FULL || block < Sums::BLOCKS) && to < Geo::CTAS)",
+        "(at.FULL || block < Sums::BLOCKS) && to + 1 < Geo::CTAS)",
+        "bytes that it expects",
+    ),
+    Mutation {
+        source: TWO_NORMS,
+        ..mutation("an mbarrier's phases are not told apart", "sums / 2 % 2;", "0;", "")
+    },
+    Mutation { source: TWO_NORMS, ..mutation("halves have one mbarrier", "arrived + half", "arrived", "") },
+    Mutation {
+        source: TWO_NORMS,
+        hidden: SPARE_WARP,
+        ..mutation(
+            "a warp that sends nothing reads partial sums",
+            "      if (!at.FULL && at.lane[0] / 32 >= Sums::BLOCKS) {",
+            "      if (false) {",
+            "",
+        )
+    },
     Mutation {
         sms: 1,
         ..mutation(
@@ -354,7 +434,22 @@ const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         source: TWO_NORMS,
-        ..mutation("partial sums have one buffer", "turn ^= 1;", "", "no barrier lies between")
+        ..mutation(
+            "partial sums have one buffer",
+            "const int half = sums % 2, parity = sums / 2 % 2;",
+            "const int half = 0, parity = sums % 2;",
+            "no barrier lies between",
+        )
+    },
+    Mutation {
+        source: TWO_NORMS,
+        sms: 1,
+        ..mutation(
+            "partial sums of one CTA have one buffer",
+            "const int half = sums % 2, parity = sums / 2 % 2;",
+            "const int half = 0, parity = sums % 2;",
+            "no barrier lies between",
+        )
     },
     mutation(
         "a ragged row's end is stored in full",
@@ -422,8 +517,8 @@ fn find(
 fn every_mutation_of_the_templates_is_caught() {
     let mut missed = Vec::new();
     for mutation in MUTATIONS.iter().chain(OWNER) {
-        let Mutation { name, from, to, caught, source, ranks, schedule, sms, tokens } = mutation;
-        let program = program(source, HIDDEN, 4, *ranks, Presence::ALL);
+        let Mutation { name, from, to, caught, source, ranks, schedule, sms, tokens, hidden } = mutation;
+        let program = program(source, *hidden, 4, *ranks, Presence::ALL);
         let change = |text: String| {
             assert!(text.contains(from), "`{name}` no longer applies: the templates have changed");
             text.replace(from, to)
@@ -441,18 +536,21 @@ fn every_mutation_of_the_templates_is_caught() {
 #[test]
 fn the_templates_themselves_pass() {
     let owner = Some(Schedule::Owner);
-    for (source, schedule, sms, tokens, ranks) in [
-        (K25, None, 132, 3, 3),
-        (K25, None, 1, 3, 3),
-        (K25, None, 1, 8, 3),
-        (TWO_NORMS, None, 132, 3, 3),
-        (K25, None, 132, 3, 1),
-        (K25, owner, 132, 3, 3),
-        (K25, owner, 1, 3, 3),
-        (K25, owner, 1, 8, 3),
-        (TWO_NORMS, owner, 132, 3, 3),
+    for (source, schedule, sms, tokens, ranks, hidden) in [
+        (K25, None, 132, 3, 3, HIDDEN),
+        (K25, None, 1, 3, 3, HIDDEN),
+        (K25, None, 1, 8, 3, HIDDEN),
+        (TWO_NORMS, None, 132, 3, 3, HIDDEN),
+        (TWO_NORMS, None, 1, 3, 3, HIDDEN),
+        (TWO_NORMS, None, 132, 3, 3, SPARE_WARP),
+        (K25, None, 132, 3, 1, HIDDEN),
+        (K25, owner, 132, 3, 3, HIDDEN),
+        (K25, owner, 1, 3, 3, HIDDEN),
+        (K25, owner, 1, 8, 3, HIDDEN),
+        (TWO_NORMS, owner, 132, 3, 3, HIDDEN),
+        (TWO_NORMS, owner, 132, 3, 3, SPARE_WARP),
     ] {
-        let program = program(source, HIDDEN, 4, ranks, Presence::ALL);
+        let program = program(source, hidden, 4, ranks, Presence::ALL);
         assert_eq!(find(sms, tokens, schedule, &program, |text| text), None);
     }
 }

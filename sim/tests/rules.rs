@@ -226,26 +226,80 @@ fn shared_memory_that_nobody_has_written_or_that_is_none() {
     assert_eq!(broken_on(AccessRole::Input, body), Fault::SharedAddress { verb: "writes" });
 }
 
+/// Blocks of a cluster of two, each of which sends the other a word: `PARTS` in their order.
+fn passed_between(parts: [&str; 4]) -> String {
+    format!(
+        "SEAMLINE_SHARED(float, x, 4);
+        SEAMLINE_SHARED(u64, bar, 1);
+        const u32 other = 1 - device::cluster_rank();
+        {}
+        device::grid_wait();
+        device::cluster_wait();
+        {}
+        {}
+        {}",
+        parts[0], parts[1], parts[2], parts[3]
+    )
+}
+
+const MAKE: &str =
+    "if (device::thread() == 0) device::mbarrier_init(bar);\n device::cluster_arrive_relaxed();";
+const EXPECT: &str = "if (device::thread() == 0) device::mbarrier_expect(bar, 4);";
+const SEND: &str = "if (device::thread() == 0) device::store_async(x, bar, other, 1.0f);";
+const TAKE: &str =
+    "device::mbarrier_wait(bar, 0);\n if (device::load_shared(x) != 1.0f) device::store_shared(x + 8, 0.0f);";
+
+/// What is wrong with these parts, on two clusters of two blocks.
+fn between_blocks(parts: [&str; 4], order: Order) -> Option<String> {
+    let library = build(&passed_between(parts)).unwrap();
+    let launch = Launch { cluster: 2, ..launch(&library, 4, 64, vec![]) };
+    run(&[launch], &Options::new(order)).err().map(|error| error.to_string())
+}
+
 #[test]
-fn a_clusters_memory_is_read_behind_a_barrier_that_releases() {
-    let body = |arrive: &str| {
-        format!(
-            "device::cluster_arrive_relaxed(); device::cluster_wait();
-            if (device::thread() == 0) device::store_cluster(x, 1 - device::cluster_rank(), 1.0f);
-            {arrive}
-            if (device::thread() == 1) device::load_shared(x);"
-        )
-    };
-    let relaxed = broken_cluster(&body("device::cluster_arrive_relaxed(); device::cluster_wait();"));
-    assert!(matches!(relaxed, Fault::SharedRace { block: 1, thread: 0, .. }), "{relaxed}");
-    let inside = broken_cluster(&body("device::block_barrier();"));
-    assert!(matches!(inside, Fault::SharedRace { .. } | Fault::SharedUnwritten), "{inside}");
-    let body = format!(
-        "SEAMLINE_SHARED(float, x, 4); device::grid_wait(); {}",
-        body("device::cluster_arrive(); device::cluster_wait();")
+fn an_mbarrier_passes_words_between_blocks_in_every_order() {
+    for order in [Order::Forward, Order::Reverse].into_iter().chain((0..20).map(Order::Random)) {
+        assert_eq!(between_blocks([MAKE, EXPECT, SEND, TAKE], order), None);
+        assert_eq!(between_blocks([MAKE, SEND, EXPECT, TAKE], order), None, "bytes before the arrival");
+    }
+}
+
+#[test]
+fn an_mbarriers_rules() {
+    let read = TAKE.replace(
+        "device::mbarrier_wait(bar, 0);",
+        "device::cluster_arrive_relaxed(); device::cluster_wait();",
     );
-    let launch = Launch { cluster: 2, ..launch(&build(&body).unwrap(), 4, 32, vec![]) };
-    run(&[launch], &Options::new(Order::Reverse)).unwrap();
+    let twice = format!("{EXPECT} {EXPECT}");
+    let more = format!("{SEND} if (device::thread() == 0) device::store_async(x, bar, other, 1.0f);");
+    let late = "device::cluster_arrive_relaxed();\n if (device::thread() == 0) device::mbarrier_init(bar);";
+    let remade = format!("{MAKE} if (device::thread() == 0) device::mbarrier_init(bar);");
+    for (parts, expected) in [
+        (
+            ["device::cluster_arrive_relaxed();", EXPECT, SEND, TAKE],
+            "uses an mbarrier that no thread has made",
+        ),
+        (
+            [late, "", SEND, ""],
+            "uses an mbarrier that no thread has made, or none whose barrier it is behind",
+        ),
+        ([&remade, EXPECT, SEND, TAKE], "makes an mbarrier that has been made before"),
+        ([MAKE, EXPECT, SEND, &read], "and no barrier lies between"),
+        ([MAKE, &twice, SEND, TAKE], "whose phase has had its one arrival"),
+        ([MAKE, EXPECT, &more, TAKE], "no barrier lies between"),
+        (
+            [MAKE, "if (device::thread() == 0) device::mbarrier_expect(bar, 8);", SEND, TAKE],
+            "lacks 4 bytes that it expects",
+        ),
+        ([MAKE, "", SEND, TAKE], "lacks the arrival that says how many bytes it expects"),
+        ([MAKE, EXPECT, "", TAKE], "and 255 more: wait for an mbarrier of its block, which lacks 4 bytes"),
+        ([MAKE, EXPECT, SEND, ""], "of which an mbarrier lacks"),
+    ] {
+        // A mistake need not show in every order.
+        let orders = [Order::Forward, Order::Reverse].into_iter().chain((0..20).map(Order::Random));
+        let found: Vec<_> = orders.filter_map(|order| between_blocks(parts, order)).collect();
+        assert!(found.iter().any(|text| text.contains(expected)), "{expected}: {found:?}");
+    }
 }
 
 #[test]
@@ -256,30 +310,31 @@ fn more_shared_memory_than_there_is() {
 
 /// Two blocks of a cluster with a shared variable, and `body`.
 fn broken_cluster(body: &str) -> Fault {
-    let body = format!("SEAMLINE_SHARED(float, x, 4); device::grid_wait();\n{body}");
+    let body =
+        format!("SEAMLINE_SHARED(float, x, 4); SEAMLINE_SHARED(u64, bar, 1); device::grid_wait();\n{body}");
     broken(&body, |library| Launch { cluster: 2, ..launch(library, 2, 32, vec![]) }, Order::Forward).1
 }
 
 #[test]
 fn distributed_shared_memory_before_the_cluster_runs() {
-    assert_eq!(broken_cluster("device::store_cluster(x, 1, 1.0f);"), Fault::ClusterNotStarted);
+    assert_eq!(broken_cluster("device::store_async(x, bar, 1, 1.0f);"), Fault::ClusterNotStarted);
 }
 
 #[test]
 fn distributed_shared_memory_of_a_block_that_has_gone() {
     let body = "device::cluster_arrive(); device::cluster_wait();
-        if (device::cluster_rank() == 1) { for (int i = 0; i < 100; i++) device::shuffle_xor(1.0f, 1); device::store_cluster(x, 0, 1.0f); }";
+        if (device::cluster_rank() == 1) { for (int i = 0; i < 100; i++) device::shuffle_xor(1.0f, 1); device::store_async(x, bar, 0, 1.0f); }";
     assert_eq!(broken_cluster(body), Fault::ClusterEnded { rank: 0 });
 }
 
 #[test]
 fn an_address_that_is_not_shared() {
     let start = "device::cluster_arrive(); device::cluster_wait(); ";
-    let fault = broken_cluster(&format!("{start} float y = 0; device::store_cluster(&y, 1, 1.0f);"));
+    let fault = broken_cluster(&format!("{start} float y = 0; device::store_async(&y, bar, 1, 1.0f);"));
     assert_eq!(fault, Fault::ClusterAddress { rank: 1, size: 2 });
-    let fault = broken_cluster(&format!("{start} device::store_cluster(x + 4, 1, 1.0f);"));
+    let fault = broken_cluster(&format!("{start} device::store_async(x + 6, bar, 1, 1.0f);"));
     assert_eq!(fault, Fault::ClusterAddress { rank: 1, size: 2 });
-    let fault = broken_cluster(&format!("{start} device::store_cluster(x, 2, 1.0f);"));
+    let fault = broken_cluster(&format!("{start} device::store_async(x, bar, 2, 1.0f);"));
     assert_eq!(fault, Fault::ClusterAddress { rank: 2, size: 2 });
 }
 

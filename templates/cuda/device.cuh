@@ -52,11 +52,42 @@ SEAMLINE_DEVICE u32 shuffle(u32 x, u32 from) {
 // Shared memory of this block.
 SEAMLINE_DEVICE float load_shared(const float* p) { return *p; }
 SEAMLINE_DEVICE void store_shared(float* p, float x) { *p = x; }
-// Stores to `p`, a shared variable of this block, in the block `rank` of the cluster.
-SEAMLINE_DEVICE void store_cluster(float* p, u32 rank, float x) {
-  u32 local = (u32)__cvta_generic_to_shared(p), remote;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(local), "r"(rank));
-  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(remote), "f"(x) : "memory");
+SEAMLINE_DEVICE u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+
+// An mbarrier counts phases. A phase ends when a thread of its block has arrived and the bytes that this one expects have
+// come; which thread, or block, sent them is of no account. Unlike a barrier of the cluster with release it waits for
+// nothing else that the senders have stored.
+//
+// Made by one thread. Whoever is behind a barrier of the cluster that this thread has arrived at since, even relaxed, may
+// use it.
+SEAMLINE_DEVICE void mbarrier_init(u64* barrier) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1; fence.mbarrier_init.release.cluster;" ::"r"(
+                   shared_address(barrier))
+               : "memory");
+}
+// The arrival of this phase. Bytes may come before it.
+SEAMLINE_DEVICE void mbarrier_expect(u64* barrier, u32 bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+}
+// Waits for the end of the last phase with this parity: that of phase 0 is 0. What its bytes are is visible then.
+SEAMLINE_DEVICE void mbarrier_wait(u64* barrier, u32 parity) {
+  asm volatile(
+      "{.reg .pred done; wait: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1; @!done bra wait;}" ::
+          "r"(shared_address(barrier)),
+      "r"(parity)
+      : "memory");
+}
+// Stores to `p` in the block `rank` of the cluster, whose `barrier` counts the 4 bytes when they are there. Both are shared
+// variables, named as those of this block.
+SEAMLINE_DEVICE void store_async(float* p, u64* barrier, u32 rank, float x) {
+  u32 to, at;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to) : "r"(shared_address(p)), "r"(rank));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(shared_address(barrier)), "r"(rank));
+  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to),
+               "r"(__float_as_uint(x)), "r"(at)
+               : "memory");
 }
 
 // Global memory. An access moves 16 or 8 bytes from or to the words at `w`, or 4, 2 or 1 bytes. Each is predicated: one

@@ -3,7 +3,8 @@
 template <class Spec, class Geo>
 SEAMLINE_DEVICE void local(const typename Spec::Args& args) {
   SEAMLINE_SHARED(f32, partials, RowSums<Spec>::COUNT);
-  Cluster<Spec, Geo> cluster{partials};
+  SEAMLINE_SHARED(u64, arrived, 2);
+  Cluster<Spec, Geo> cluster{partials, arrived};
   typename Spec::template Row<Geo> row;
   cluster.start();
   row.find();

@@ -7,8 +7,9 @@
 template <class Spec, class Geo, bool WAVES>
 SEAMLINE_DEVICE void one_shot(const typename Spec::Args& args) {
   SEAMLINE_SHARED(f32, partials, RowSums<Spec>::COUNT);
+  SEAMLINE_SHARED(u64, arrived, 2);
   typedef Slot<Spec, WAVES> SlotOf;
-  Cluster<Spec, Geo> cluster{partials};
+  Cluster<Spec, Geo> cluster{partials, arrived};
   typename Spec::template Row<Geo> row;
   typename SlotOf::Pack own[Geo::VECTORS];
   cluster.start();
@@ -47,7 +48,8 @@ SEAMLINE_DEVICE void one_shot(const typename Spec::Args& args) {
     for (int v = 0; v < Geo::VECTORS; v++)
       slot.gather(row.exchanged[v], row.lane[v], own[v], row.channels[v] > 0, row.failed);
     Spec::after_exchange(args, row, cluster);
-    // Every reader of the epoch is past a barrier: the last row sum's, or one for this purpose.
+    // Every thread that uses the epoch has come this far: it has sent its part of the last row sum, or passed a barrier
+    // for this purpose. (A spare warp uses none, and sends nothing.)
     if constexpr (!Spec::SUMS_AFTER_EXCHANGE) cluster.barrier();
     if (row.lane[0] == 0 && !row.failed) device::control_store(args.exchange.epochs + row.token, next_epoch(epoch));
     if (!WAVES || row.token + clusters >= args.tokens) break;

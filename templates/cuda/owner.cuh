@@ -139,8 +139,9 @@ struct OwnedSlot {
 template <class Spec, class Geo, bool WAVES>
 SEAMLINE_DEVICE void owner(const typename Spec::Args& args) {
   SEAMLINE_SHARED(f32, partials, RowSums<Spec>::COUNT);
+  SEAMLINE_SHARED(u64, arrived, 2);
   typedef OwnedSlot<Spec, WAVES> SlotOf;
-  Cluster<Spec, Geo> cluster{partials};
+  Cluster<Spec, Geo> cluster{partials, arrived};
   typename Spec::template Row<Geo> row;
   typename SlotOf::Pack own[Geo::VECTORS];
   cluster.start();

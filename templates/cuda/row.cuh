@@ -44,8 +44,10 @@ struct MaxMagnitude {
   SEAMLINE_DEVICE f32 join(f32 a, f32 b) { return max_magnitude(a, b); }
 };
 
-// Partial sums of a token's blocks of 256 channels, twice: a sum's readers are past the barrier of the next sum before
-// the one after it writes here again.
+// Partial sums of a token's blocks of 256 channels, twice, and in a cluster an mbarrier for each half. A half is written
+// again by the sum after the next one, and by then its readers are done with it: who writes has the next sum, which has
+// parts of all warps, and each of them had read this one before it sent its part. So the mbarrier is in the phase of the
+// sum that it counts, too. A warp without a block sends nothing, so that nobody waits for it: it takes no part.
 template <class Spec>
 struct RowSums {
   static constexpr int BLOCKS = (Spec::HIDDEN + ROW_BLOCK - 1) / ROW_BLOCK;
@@ -53,16 +55,23 @@ struct RowSums {
   static constexpr int COUNT = 2 * (Spec::MAX_SUMS > 0 ? Spec::MAX_SUMS : 1) * STRIDE;
 };
 
-// State of the cluster barrier and of the partial sums' double buffer.
+// State of the cluster barrier and of the row sums.
 template <class Spec, class Geo>
 struct Cluster {
   f32* partials;
+  u64* arrived;          // an mbarrier for each half of `partials`: its sums are there
   bool started = false;  // every CTA of the cluster is known to run: its shared memory may be written
-  int turn = 0;
+  int sums = 0;          // row sums so far
 
   // Arrives at the barrier that says so; the wait comes as late as possible.
   __device__ __forceinline__ void start() {
-    if constexpr (Geo::CTAS > 1) device::cluster_arrive_relaxed();
+    if constexpr (Geo::CTAS > 1) {
+      if (Spec::MAX_SUMS > 0 && device::thread() == 0) {
+        device::mbarrier_init(arrived);
+        device::mbarrier_init(arrived + 1);
+      }
+      device::cluster_arrive_relaxed();
+    }
   }
   __device__ __forceinline__ void wait_for_start() {
     if constexpr (Geo::CTAS > 1) {
@@ -88,9 +97,18 @@ struct Cluster {
   __device__ __forceinline__ void reduce(const Site<Spec, Geo>& at, const f32 (&partial)[SUMS][Geo::VECTORS],
                                          f32 (&total)[SUMS]) {
     typedef RowSums<Spec> Sums;
-    f32* buffer = partials + turn * (Sums::COUNT / 2);
-    turn ^= 1;
+    const int half = sums % 2, parity = sums / 2 % 2;
+    sums++;
+    f32* buffer = partials + half * (Sums::COUNT / 2);
     wait_for_start();
+    if constexpr (Geo::CTAS > 1) {
+      if (!at.FULL && at.lane[0] / 32 >= Sums::BLOCKS) {
+        SEAMLINE_UNROLL
+        for (int s = 0; s < SUMS; s++) total[s] = 0.0f;
+        return;
+      }
+      if (device::thread() == 0) device::mbarrier_expect(arrived + half, SUMS * Sums::BLOCKS * sizeof(f32));
+    }
     const u32 to = device::thread() % 32;
     SEAMLINE_UNROLL
     for (int s = 0; s < SUMS; s++) {
@@ -102,13 +120,16 @@ struct Cluster {
         for (u32 mask = 16; mask > 0; mask >>= 1) x = Fold::join(x, device::shuffle_xor(x, mask));
         if ((at.FULL || block < Sums::BLOCKS) && to < Geo::CTAS) {
           if constexpr (Geo::CTAS > 1)
-            device::store_cluster(buffer + s * Sums::STRIDE + block, to, x);
+            device::store_async(buffer + s * Sums::STRIDE + block, arrived + half, to, x);
           else
             device::store_shared(buffer + s * Sums::STRIDE + block, x);
         }
       }
     }
-    barrier();
+    if constexpr (Geo::CTAS > 1)
+      device::mbarrier_wait(arrived + half, parity);
+    else
+      barrier();
     SEAMLINE_UNROLL
     for (int s = 0; s < SUMS; s++) {
       f32 chain[4] = {0.0f, 0.0f, 0.0f, 0.0f};

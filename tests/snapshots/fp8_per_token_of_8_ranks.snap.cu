@@ -72,7 +72,6 @@ struct Spec {
         r4[j] = row.exchanged[v][j] + get(row.in_residual_in[v], j);  // residual_out
       }
       pack(row.r5[v], r4);  // residual_out
-      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r5[v]);
       partial1[0][v] = 0.0f;
       SEAMLINE_UNROLL
       for (int j = 0; j < LANE; j++) {
@@ -81,6 +80,10 @@ struct Spec {
     }
     cluster.template reduce<Sum>(row, partial1, total1);
     const f32 r9 = total1[0];
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r5[v]);
+    }
     const f32 r10 = device::divide(r9, 7168.0f);
     const f32 r11 = r10 + args.in_eps.value;
     const f32 r12 = device::inverse_sqrt(r11);
@@ -94,7 +97,6 @@ struct Spec {
         r14[j] = r13 * get(row.in_rms_gamma[v], j);  // norm_out
       }
       pack(row.r15[v], r14);  // norm_out
-      store_lane<Geo::STREAMING, HIDDEN>(args.out_norm_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r15[v]);
       partial_max2[0][v] = 0.0f;
       SEAMLINE_UNROLL
       for (int j = 0; j < LANE; j++) {
@@ -103,6 +105,10 @@ struct Spec {
     }
     cluster.template reduce<MaxMagnitude>(row, partial_max2, total_max2);
     const f32 r17 = total_max2[0];
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_norm_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r15[v]);
+    }
     const f32 r18 = device::divide(r17, 448.0f);
     const f32 r20 = max_magnitude(r18, 4.359654e-6f);  // scale_out
     const f32 r21 = 1.0f / r20;

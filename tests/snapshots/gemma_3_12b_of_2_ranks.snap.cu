@@ -89,7 +89,6 @@ struct Spec {
         r14[j] = r12 + get(row.in_residual_in[v], j);  // residual_out
       }
       pack(row.r15[v], r14);  // residual_out
-      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r15[v]);
       partial2[0][v] = 0.0f;
       SEAMLINE_UNROLL
       for (int j = 0; j < LANE; j++) {
@@ -98,6 +97,10 @@ struct Spec {
     }
     cluster.template reduce<Sum>(row, partial2, total2);
     const f32 r20 = total2[0];
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r15[v]);
+    }
     const f32 r21 = device::divide(r20, 3840.0f);
     const f32 r22 = r21 + args.in_eps.value;
     const f32 r23 = device::inverse_sqrt(r22);

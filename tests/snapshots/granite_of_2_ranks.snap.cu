@@ -71,7 +71,6 @@ struct Spec {
         r6[j] = r4 + get(row.in_residual_in[v], j);  // residual_out
       }
       pack(row.r7[v], r6);  // residual_out
-      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r7[v]);
       partial1[0][v] = 0.0f;
       SEAMLINE_UNROLL
       for (int j = 0; j < LANE; j++) {
@@ -80,6 +79,10 @@ struct Spec {
     }
     cluster.template reduce<Sum>(row, partial1, total1);
     const f32 r11 = total1[0];
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r7[v]);
+    }
     const f32 r12 = device::divide(r11, 1536.0f);
     const f32 r13 = r12 + args.in_eps.value;
     const f32 r14 = device::inverse_sqrt(r13);

@@ -56,7 +56,7 @@ struct Spec {
     SEAMLINE_UNROLL
     for (int v = 0; v < Geo::VECTORS; v++) {
       f32 r0[LANE];
-      finalize<Spec, Geo::BATCH>(r0, args.in_gemm2_out, args.rows_gemm2_out, args.in_expanded_idx_to_permuted_idx + row.token * TOP_K,
+      gather<Spec, Geo::BATCH, HIDDEN>(r0, args.in_gemm2_out, args.rows_gemm2_out, args.in_expanded_idx_to_permuted_idx + row.token * TOP_K,
         args.in_expert_scale_factor + row.token * TOP_K, row.lane[v], row.channels[v], &args.status->out_of_range);
       SEAMLINE_UNROLL
       for (int j = 0; j < LANE; j++) {
@@ -77,15 +77,18 @@ struct Spec {
         r6[j] = row.exchanged[v][j] + get(row.in_residual_in[v], j);  // residual_out
       }
       pack(row.r7[v], r6);  // residual_out
-      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r7[v]);
       partial1[0][v] = 0.0f;
       SEAMLINE_UNROLL
       for (int j = 0; j < LANE; j++) {
         partial1[0][v] = add_square(partial1[0][v], get(row.r7[v], j));
       }
     }
-    cluster.reduce(row, partial1, total1);
+    cluster.template reduce<Sum>(row, partial1, total1);
     const f32 r11 = total1[0];
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r7[v]);
+    }
     const f32 r12 = device::divide(r11, 7168.0f);
     const f32 r13 = r12 + args.in_eps.value;
     const f32 r14 = device::inverse_sqrt(r13);

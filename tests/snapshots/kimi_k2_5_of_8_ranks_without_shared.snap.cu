@@ -73,7 +73,6 @@ struct Spec {
         r4[j] = row.exchanged[v][j] + get(row.in_residual_in[v], j);  // residual_out
       }
       pack(row.r5[v], r4);  // residual_out
-      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r5[v]);
       partial1[0][v] = 0.0f;
       SEAMLINE_UNROLL
       for (int j = 0; j < LANE; j++) {
@@ -82,6 +81,10 @@ struct Spec {
     }
     cluster.template reduce<Sum>(row, partial1, total1);
     const f32 r9 = total1[0];
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r5[v]);
+    }
     const f32 r10 = device::divide(r9, 7168.0f);
     const f32 r11 = r10 + args.in_eps.value;
     const f32 r12 = device::inverse_sqrt(r11);

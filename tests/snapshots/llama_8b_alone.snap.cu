@@ -54,7 +54,6 @@ struct Spec {
         r2[j] = get(row.in_x[v], j) + get(row.in_residual_in[v], j);  // residual_out
       }
       pack(row.r3[v], r2);  // residual_out
-      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r3[v]);
       partial0[0][v] = 0.0f;
       SEAMLINE_UNROLL
       for (int j = 0; j < LANE; j++) {
@@ -63,6 +62,10 @@ struct Spec {
     }
     cluster.template reduce<Sum>(row, partial0, total0);
     const f32 r7 = total0[0];
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r3[v]);
+    }
     const f32 r8 = device::divide(r7, 4096.0f);
     const f32 r9 = r8 + args.in_eps.value;
     const f32 r10 = device::inverse_sqrt(r9);

@@ -88,7 +88,6 @@ struct Spec {
         r12[j] = row.exchanged[v][j] + get(row.in_residual_in[v], j);  // residual_out
       }
       pack(row.r13[v], r12);  // residual_out
-      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r13[v]);
       partial2[0][v] = 0.0f;
       SEAMLINE_UNROLL
       for (int j = 0; j < LANE; j++) {
@@ -97,6 +96,10 @@ struct Spec {
     }
     cluster.template reduce<Sum>(row, partial2, total2);
     const f32 r16 = total2[0];
+    SEAMLINE_UNROLL
+    for (int v = 0; v < Geo::VECTORS; v++) {
+      store_lane<Geo::STREAMING, HIDDEN>(args.out_residual_out + row.token * HIDDEN, row.lane[v], row.channels[v], row.r13[v]);
+    }
     const f32 r17 = device::divide(r16, 4096.0f);
     const f32 r18 = r17 + args.in_eps.value;
     const f32 r19 = device::inverse_sqrt(r18);

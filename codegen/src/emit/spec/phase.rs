@@ -84,7 +84,15 @@ impl Cut<'_> {
                 text += &self.scalar(*reg, &format!("{total}[{i}]"));
             }
         }
-        text
+        let late = phase.vectors.iter().filter(|reg| self.stored_late(at, **reg));
+        text + &vectors(&late.map(|reg| self.whole_lane(*reg)).collect::<String>())
+    }
+
+    /// Whether `reg` is a store that comes behind the row sums of its phase, which are what everybody waits for. What it
+    /// stores is still there: a later phase reads it too.
+    fn stored_late(&self, at: usize, reg: Reg) -> bool {
+        let Inst::Store(value, _) = self.program.line(reg).inst else { return false };
+        !self.phases.phases[at].reductions.is_empty() && self.live.contains(&value)
     }
 
     /// The row reductions that end phase `at`: those whose partial results are added, or the others.
@@ -106,7 +114,8 @@ impl Cut<'_> {
     fn lanes(&self, at: usize) -> String {
         let phase = &self.phases.phases[at];
         let mut pieces = Vec::new();
-        for reg in phase.vectors.iter().filter(|r| !self.phases.is_wire(self.program, **r)) {
+        let early = |r: &&Reg| !self.phases.is_wire(self.program, **r) && !self.stored_late(at, **r);
+        for reg in phase.vectors.iter().filter(early) {
             match self.program.line(*reg).inst.class() {
                 Class::Vector => pieces.push(Piece::Whole(*reg)),
                 _ => match pieces.last_mut() {
