@@ -234,7 +234,7 @@ fn show_tells_phases_launches_and_code_of_a_source_file() {
     let text = succeeds(&["show", file, "--set", "hidden=4096", "--ranks", "4", "--arch", "none"]);
     for expected in [
         "my_seam: hidden 4096, 4 ranks, bf16",
-        "all_reduce(",
+        "sum over ranks of",
         "until the row reduction",
         "one_shot",
         "floor",
@@ -261,7 +261,7 @@ fn show_has_no_code_for_an_absent_parameter() {
     assert_eq!(phase["until"], "the exchange", "{phase}");
     let sum = phase["instructions"].as_array().unwrap().last().unwrap();
     assert!(
-        sum["value"].is_string() && sum["operation"].as_str().unwrap().contains("all_reduce("),
+        sum["value"].is_string() && sum["operation"].as_str().unwrap().contains("sum over ranks of"),
         "{phase}"
     );
     let launch = &with["launches"][0];

@@ -122,12 +122,13 @@ mod tests {
             (&["f16", "float16", "half", "torch.float16", "torch.half"], DType::F16),
             (&["f32", "float32", "float", "torch.float32"], DType::F32),
             (&["i32", "int32", "int", "torch.int32"], DType::I32),
+            (&["e4m3", "float8_e4m3fn", "torch.float8_e4m3fn"], DType::E4m3),
         ] {
             for name in names {
                 assert_eq!(name.parse(), Ok(dtype), "{name}");
             }
         }
-        for name in ["", "BF16", "torch.", "torch.bf16", "float64", " float32", "float8_e4m3fn"] {
+        for name in ["", "BF16", "torch.", "torch.bf16", "float64", " float32", "float8_e5m2"] {
             let error = name.parse::<DType>().unwrap_err();
             assert_eq!(error.name, name);
             assert!(error.to_string().starts_with(&format!("`{name}` is no dtype: use bfloat16")), "{error}");

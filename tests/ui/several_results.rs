@@ -18,11 +18,4 @@ fn in_an_expression(x: Tokens) -> Tokens {
     y
 }
 
-#[fused_pattern]
-fn of_nothing(x: Tokens) -> Tokens {
-    let (_, _) = quant_fp8_per_token(x);
-    let y = -x;
-    y
-}
-
 fn main() {}
