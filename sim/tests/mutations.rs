@@ -177,7 +177,7 @@ const OWNER: &[Mutation] = &[
         "the epoch advances before its last reader",
         "Spec::before_exchange(args, row, cluster);",
         "device::control_store(args.exchange.epochs + row.token, next_epoch(epoch));\n    Spec::before_exchange(args, row, cluster);",
-        "different bits",
+        "is not empty",
     ),
     of_owner(
         "an owner adds from its own slice on",
@@ -307,7 +307,7 @@ const MUTATIONS: &[Mutation] = &[
         "the epoch advances before its last reader",
         "Spec::before_exchange(args, row, cluster);",
         "device::control_store(args.exchange.epochs + row.token, next_epoch(epoch));\n    Spec::before_exchange(args, row, cluster);",
-        "",
+        "is not empty",
     ),
     mutation(
         "ranks are added from the own one on",
