@@ -1,4 +1,4 @@
-//! Each operation and each schedule is known by name in its own room alone.
+//! Each operation is known by name in its own room alone. (Of schedules xtask/src/rooms.rs says the same.)
 
 use seamline_codegen::Operation;
 use std::fs;

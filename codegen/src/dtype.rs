@@ -40,11 +40,6 @@ impl DType {
     /// Every one.
     pub const ALL: [DType; 5] = [DType::Bf16, DType::F16, DType::F32, DType::I32, DType::E4m3];
 
-    /// Size of one element in bits.
-    pub const fn bits(self) -> u32 {
-        8 * self.size() as u32
-    }
-
     /// Size of one element in bytes.
     pub const fn size(self) -> usize {
         match self {

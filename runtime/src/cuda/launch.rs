@@ -11,7 +11,7 @@ use crate::args::{Arg, Destination, Source, check, place};
 use crate::backend::{Launch, pieces};
 use crate::error::{Error, ErrorKind};
 use crate::plan::placement::Placement;
-use crate::plan::variant::Variant;
+use crate::plan::variant::{Step, Variant};
 use crate::queue::{Kind as QueueKind, Queue};
 use arrayvec::ArrayVec;
 use cudarc::driver::sys::{
@@ -207,7 +207,7 @@ impl<'a> Ready<'a> {
     pub(super) fn queue(self) -> Result<(), Error> {
         for (first, tokens) in pieces(self.tokens, self.tokens_per_kernel) {
             let step = self.variant.step(tokens);
-            let mut words = self.pack(first, tokens);
+            let mut words = self.pack(step, first, tokens);
             let config = Config::planned(&self.code.placement, &step.shape(tokens));
             let function = self.function(step.entry).cu_function();
             // SAFETY: the context is current (`new`), and function and stream are its own; the words are
@@ -226,7 +226,7 @@ impl<'a> Ready<'a> {
         DriverLaunch {
             function: self.function(step.entry).cu_function(),
             config: Config::planned(&self.code.placement, &step.shape(tokens)),
-            args: self.pack(first, tokens).to_vec(),
+            args: self.pack(step, first, tokens).to_vec(),
         }
     }
 
@@ -238,9 +238,8 @@ impl<'a> Ready<'a> {
 
     /// The kernel's argument words.
     #[inline]
-    pub(super) fn pack(&self, first: u64, tokens: u64) -> Words {
-        let region = self.variant.step(tokens).region;
-        self.packings[region].pack(&self.values, first, tokens)
+    pub(super) fn pack(&self, step: &Step, first: u64, tokens: u64) -> Words {
+        self.packings[step.region].pack(&self.values, first, tokens)
     }
 
     /// Memory of the group's device.

@@ -19,10 +19,10 @@ pub(super) fn queue(all: &[Ready<'_>]) -> Result<(), Error> {
     }
     let variant = first.variant;
     for (token, tokens) in pieces(first.tokens, first.tokens_per_kernel) {
-        let words: Vec<u64> = all.iter().flat_map(|ready| ready.pack(token, tokens)).collect();
+        let step = variant.step(tokens);
+        let words: Vec<u64> = all.iter().flat_map(|ready| ready.pack(step, token, tokens)).collect();
         let arguments = first.words(2 * words.len() as u64)?;
         let doing = || format!("launching `{}` for all ranks in one grid", variant.program().name);
-        let step = variant.step(tokens);
         let config =
             Config { rows: all.len() as u32, ..Config::planned(&first.code.placement, &step.shape(tokens)) };
         // One-grid entries follow the others, in the same order.
